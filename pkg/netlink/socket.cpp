@@ -1,0 +1,224 @@
+#include "netlink/socket.h"
+
+#include <libmnl/libmnl.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "netlink/batch.h"
+
+namespace shunt::netlink {
+namespace {
+
+constexpr std::size_t kReceiveBuffer = std::size_t{256} * 1024;
+// Room for the errors of a whole batch: one a message, about a hundred bytes each.
+constexpr int kSocketReceiveBuffer = 16 << 20;
+
+tl::unexpected<Error> sys_fail(const char* what, int sys_errno) {
+  return fail(errc_of(sys_errno), std::string(what) + ": " + std::strerror(sys_errno), sys_errno);
+}
+
+}  // namespace
+
+Errc errc_of(int sys_errno) {
+  switch (sys_errno) {
+    case ENOENT:
+    case EEXIST:
+    case EBUSY:
+    case ENOBUFS:
+      return Errc::Stale;
+    case EAGAIN:
+    case EINTR:
+    case ENOMEM:
+    case ERESTART:
+      return Errc::Again;
+    case EPERM:
+    case EACCES:
+      return Errc::Denied;
+    case EOPNOTSUPP:
+    case EPROTONOSUPPORT:
+    case EAFNOSUPPORT:
+      return Errc::Unsupported;
+    default:
+      return Errc::Invalid;
+  }
+}
+
+void Socket::Close::operator()(mnl_socket* socket) const noexcept {
+  (void)mnl_socket_close(socket);  // nobody left to tell
+}
+
+Socket::~Socket() = default;
+
+Result<std::unique_ptr<Socket>> Socket::open() {
+  std::unique_ptr<Socket> made(new Socket);
+  made->socket_.reset(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC));
+  if (!made->socket_) {
+    return sys_fail("netfilter netlink socket", errno);
+  }
+  if (mnl_socket_bind(made->socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0) {
+    return sys_fail("bind of the netfilter netlink socket", errno);
+  }
+  const int fd = mnl_socket_get_fd(made->socket_.get());
+  (void)::setsockopt(  // without it a refusal of a very large batch may be cut short: we would
+                       // re-read
+      fd,
+      SOL_SOCKET,
+      SO_RCVBUFFORCE,
+      &kSocketReceiveBuffer,
+      sizeof kSocketReceiveBuffer);
+  const int on = 1;
+  // Errors need not carry a copy of the message they refuse.
+  (void)mnl_socket_setsockopt(
+      made->socket_.get(), NETLINK_CAP_ACK, const_cast<int*>(&on), sizeof on);
+  made->receive_.resize(kReceiveBuffer);
+  return made;
+}
+
+Result<> Socket::send(std::span<const std::uint8_t> bytes) {
+  const int fd = mnl_socket_get_fd(socket_.get());
+  if (bytes.size() + 4096 > send_buffer_) {
+    // The kernel takes a batch whole or not at all, so the buffer must hold it (it doubles the
+    // value itself).
+    const int wanted =
+        static_cast<int>(bytes.size() + (bytes.size() >> 1) + (std::size_t{1} << 20));
+    if (::setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &wanted, sizeof wanted) != 0) {
+      (void)::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted);  // EMSGSIZE will tell
+    }
+    send_buffer_ = static_cast<std::size_t>(wanted);
+  }
+  if (mnl_socket_sendto(socket_.get(), bytes.data(), bytes.size()) < 0) {
+    return sys_fail("netlink send", errno);
+  }
+  return {};
+}
+
+Result<> Socket::commit(Batch& batch, std::vector<MessageError>* errors) {
+  const std::uint32_t last = batch.messages();
+  if (auto sent = send(batch.finish()); !sent) {
+    return sent;
+  }
+  // The kernel works inside sendmsg: every answer is in the receive queue by now.
+  const int fd = mnl_socket_get_fd(socket_.get());
+  bool acknowledged = false;
+  bool overflow = false;
+  MessageError first{};
+  bool failed = false;
+  for (;;) {
+    const ssize_t got = ::recv(fd, receive_.data(), receive_.size(), MSG_DONTWAIT);
+    if (got < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      if (errno == ENOBUFS) {
+        overflow = true;
+        continue;
+      }
+      break;  // EAGAIN: all read
+    }
+    int left = static_cast<int>(got);
+    for (const auto* message = reinterpret_cast<const nlmsghdr*>(receive_.data());
+         mnl_nlmsg_ok(message, left);
+         message = mnl_nlmsg_next(message, &left)) {
+      if (message->nlmsg_type != NLMSG_ERROR) {
+        continue;
+      }
+      const auto* answer = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(message));
+      if (answer->error == 0) {
+        acknowledged = acknowledged || message->nlmsg_seq == last;
+        continue;
+      }
+      const MessageError error{message->nlmsg_seq, -answer->error};
+      if (!failed) {
+        first = error;
+        failed = true;
+      }
+      if (errors != nullptr) {
+        errors->push_back(error);
+      }
+    }
+  }
+  if (failed) {
+    return sys_fail(
+        ("transaction refused at message " + std::to_string(first.sequence)).c_str(),
+        first.sys_errno);
+  }
+  if (!acknowledged) {
+    return fail(
+        Errc::Stale,
+        overflow ? "answers to the transaction were lost" : "no answer to the transaction",
+        ENOBUFS);
+  }
+  return {};
+}
+
+Result<> Socket::dump(
+    std::uint16_t subsystem,
+    std::uint16_t type,
+    std::uint8_t family,
+    std::span<const std::uint8_t> attributes,
+    const std::function<void(std::span<const std::uint8_t> attributes)>& each) {
+  std::vector<std::uint8_t> request(
+      MNL_ALIGN(sizeof(nlmsghdr)) + sizeof(nfgenmsg) + attributes.size());
+  nlmsghdr head{};
+  head.nlmsg_len = static_cast<std::uint32_t>(request.size());
+  head.nlmsg_type = static_cast<std::uint16_t>(subsystem << 8 | type);
+  head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  head.nlmsg_seq = ++dump_sequence_;
+  nfgenmsg generic{};
+  generic.nfgen_family = family;
+  generic.version = NFNETLINK_V0;
+  std::memcpy(request.data(), &head, sizeof head);
+  std::memcpy(request.data() + sizeof head, &generic, sizeof generic);
+  if (!attributes.empty()) {
+    std::memcpy(
+        request.data() + sizeof head + sizeof generic, attributes.data(), attributes.size());
+  }
+  if (auto sent = send(request); !sent) {
+    return sent;
+  }
+  bool interrupted = false;
+  for (;;) {
+    const ssize_t got = mnl_socket_recvfrom(socket_.get(), receive_.data(), receive_.size());
+    if (got < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return sys_fail("netlink dump", errno);
+    }
+    int left = static_cast<int>(got);
+    for (const auto* message = reinterpret_cast<const nlmsghdr*>(receive_.data());
+         mnl_nlmsg_ok(message, left);
+         message = mnl_nlmsg_next(message, &left)) {
+      if (message->nlmsg_seq != dump_sequence_) {
+        continue;  // an answer to an earlier request that was given up
+      }
+      interrupted = interrupted || (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+      if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR) {
+        int error = 0;
+        if (mnl_nlmsg_get_payload_len(message) >= sizeof error) {
+          std::memcpy(&error, mnl_nlmsg_get_payload(message), sizeof error);
+        }
+        if (error < 0) {
+          return sys_fail("netlink dump", -error);
+        }
+        if (interrupted) {
+          return fail(Errc::Again, "the table changed during the dump", EINTR);
+        }
+        return {};
+      }
+      const std::size_t length = mnl_nlmsg_get_payload_len(message);
+      if (length >= sizeof(nfgenmsg)) {
+        each(
+            {static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(message)) + sizeof(nfgenmsg),
+             length - sizeof(nfgenmsg)});
+      }
+    }
+  }
+}
+
+}  // namespace shunt::netlink

@@ -1,0 +1,65 @@
+// A netfilter netlink socket (nf_tables, conntrack): batches and dumps over libmnl.
+//
+// One thread. Forces its buffers, which needs CAP_NET_ADMIN in the initial user namespace; where
+// that is refused, large batches fail with EMSGSIZE and say so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+
+struct mnl_socket;
+
+namespace shunt::netlink {
+
+class Batch;
+
+// What the kernel said of one message of a batch.
+struct MessageError {
+  std::uint32_t sequence = 0;  // number of the message; 0: the transaction as a whole
+  int sys_errno = 0;
+};
+
+class Socket {
+ public:
+  static Result<std::unique_ptr<Socket>> open();
+  ~Socket();
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  // Sends one transaction and reads every answer. Success: applied. Failure: nothing was applied;
+  // `errors` (when given) has what the kernel said. Errc::Stale when no answer came at all
+  // (ENOBUFS): the outcome is unknown, re-read.
+  Result<> commit(Batch& batch, std::vector<MessageError>* errors = nullptr);
+
+  // One dump request; calls `each` with the attributes of every message. A dump that the kernel
+  // says was interrupted by a change answers Errc::Again: what was seen may be inconsistent.
+  Result<> dump(
+      std::uint16_t subsystem,
+      std::uint16_t type,
+      std::uint8_t family,
+      std::span<const std::uint8_t> attributes,
+      const std::function<void(std::span<const std::uint8_t> attributes)>& each);
+
+ private:
+  Socket() = default;
+  Result<> send(std::span<const std::uint8_t> bytes);
+
+  struct Close {
+    void operator()(mnl_socket* socket) const noexcept;
+  };
+  std::unique_ptr<mnl_socket, Close> socket_;
+  std::size_t send_buffer_ = 0;
+  std::uint32_t dump_sequence_ = 0;
+  std::vector<std::uint8_t> receive_;
+};
+
+// The class of a kernel error: what the caller does next.
+Errc errc_of(int sys_errno);
+
+}  // namespace shunt::netlink
