@@ -1,0 +1,114 @@
+#include "apiserver/http_stream.h"
+
+#include <cerrno>
+#include <charconv>
+
+#include "apiserver/connector_impl.h"
+
+namespace shunt::apiserver {
+namespace {
+
+// Only a number of seconds counts; the other form of Retry-After, a date, is not used by servers.
+std::optional<std::chrono::seconds> retry_after(const HttpHead& head) {
+  const std::string_view text = head.header("retry-after");
+  std::uint32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return std::chrono::seconds(seconds);
+}
+
+bool broke(const Exchange& exchange) {
+  return !exchange.head && !exchange.end &&
+         (exchange.end.error().sys_errno == ECONNRESET || exchange.end.error().sys_errno == EPIPE);
+}
+
+}  // namespace
+
+HttpStream::HttpStream(Connector& connector, HttpOptions options)
+    : connector_(connector.impl()), options_(options) {}
+
+Exchange HttpStream::get(const std::string& target, const AnswerSink& sink) {
+  const auto identity = connector_.credentials().current(options_.stop_fd);
+  if (!identity) {
+    Error error = identity.error();
+    // A plugin's timeout or a missing file is no word from the server, and is not treated as one.
+    error.sys_errno = error.sys_errno == ECANCELED ? ECANCELED : 0;
+    return {std::nullopt, fail("credentials", std::move(error))};
+  }
+  const std::string request = request_text(target, **identity);
+  Exchange out;
+  if (auto kept = take_kept(**identity)) {
+    out = exchange(std::move(*kept), request, sink);
+    if (broke(out)) {
+      out = {};  // the server closed it while it was idle: not an answer to this request
+    } else {
+      return out;
+    }
+  }
+  auto connection = connector_.connect(**identity, options_.limits, options_.stop_fd);
+  if (!connection) {
+    return {std::nullopt, tl::unexpected(connection.error())};
+  }
+  return exchange({std::move(*connection), (*identity)->generation}, request, sink);
+}
+
+std::optional<HttpStream::Kept> HttpStream::take_kept(const Identity& identity) {
+  auto out = std::exchange(kept_, std::nullopt);
+  if (out && (out->generation != identity.generation || out->connection.stale())) {
+    out.reset();
+  }
+  return out;
+}
+
+Exchange HttpStream::exchange(Kept kept, const std::string& request, const AnswerSink& sink) {
+  Exchange out;
+  HttpResponseParser parser(
+      [&](const HttpHead& head) {
+        out.head = AnswerHead{head.status, retry_after(head)};
+        return sink.on_head(*out.head);
+      },
+      sink.on_body);
+  const auto deadline = [&] { return Deadline::in(options_.stall_timeout, options_.stop_fd); };
+  out.end = kept.connection.write(request, deadline());
+  while (out.end && !parser.complete() && !parser.stopped()) {
+    // A server that never pauses would otherwise keep us from noticing.
+    if (stop_asked(options_.stop_fd)) {
+      out.end = fail(Errc::Again, "stopped", ECANCELED);
+      break;
+    }
+    const auto n = kept.connection.read(buffer_, deadline());
+    if (!n) {
+      out.end = tl::unexpected(n.error());
+    } else if (*n == 0) {
+      out.end = parser.finish();
+      break;
+    } else {
+      out.end = parser.feed({buffer_.data(), *n});
+    }
+  }
+  if (out.head && out.head->status == 401) {
+    connector_.credentials().refused(kept.generation);
+  } else if (out.end && parser.reusable()) {
+    kept_ = std::move(kept);
+  }
+  return out;
+}
+
+std::string HttpStream::request_text(const std::string& target, const Identity& identity) const {
+  std::string out = "GET " + connector_.server.base_path + target + " HTTP/1.1\r\n";
+  const auto add = [&out](std::string_view name, std::string_view value) {
+    out.append(name).append(": ").append(value).append("\r\n");
+  };
+  add("Host", connector_.server.host_header());
+  add("User-Agent", connector_.user_agent);
+  add("Accept", "application/json");
+  add("Accept-Encoding", "identity");
+  for (const auto& [name, value] : identity.headers) {
+    add(name, value);
+  }
+  return out + "\r\n";
+}
+
+}  // namespace shunt::apiserver

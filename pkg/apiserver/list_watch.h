@@ -1,0 +1,84 @@
+// The list/watch state machine of one resource (spec/api-objects.md §8), over the seams of
+// transport.h. Runs on one thread; only status() may be called from others.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/reflector.h"
+#include "apiserver/transport.h"
+#include "apiserver/watch_request.h"
+#include "apiserver/watch_rules.h"
+#include "kube/decode_json.h"
+
+namespace shunt::apiserver {
+
+template <typename T>
+class ListWatch {
+ public:
+  using Outbox = Mailbox<std::shared_ptr<const T>>;
+  ListWatch(
+      ReflectorOptions options,
+      Transport& transport,
+      Waiter& waiter,
+      Random random,
+      Outbox& outbox);
+
+  void run();  // until the waiter says stop
+  ReflectorStatus status() const;
+
+ private:
+  using Objects = std::map<std::string, std::shared_ptr<const T>>;
+  struct Listing {
+    std::string resource_version;
+    Objects objects;
+  };
+  struct Stream;  // one open watch
+
+  void run_cycle();
+  NextStep streaming_list();
+  NextStep classic_list();
+  NextStep live_watch();
+
+  tl::expected<Listing, ApiError> list(const std::string& resource_version);
+  tl::expected<kube::DecodedList<T>, ApiError> list_page(const ListRequest& request);
+
+  StreamEnd watch(Stream& stream, const WatchRequest& request);
+  bool take_frame(Stream& stream, std::string_view frame);
+  void take_initial_event(Stream& stream, kube::WatchEvent<T> event);
+  void take_live_event(kube::WatchEvent<T> event);
+
+  Exchange send(const std::string& target, bool is_watch, const AnswerSink& sink);
+  void deliver(Listing listing);
+  void report(const std::vector<kube::DecodeIssue>& issues);
+  NextStep decided(NextStep next, const StreamEnd& end) const;
+  bool back_off();
+  std::chrono::seconds watch_timeout();
+  void touch();
+
+  const ReflectorOptions options_;
+  const ResourceQuery query_;
+  Transport* transport_;
+  Waiter* waiter_;
+  Random random_;
+  Outbox* outbox_;
+  Backoff backoff_;
+
+  std::string last_version_;          // "": nothing seen yet
+  bool version_unavailable_ = false;  // the server does not have last_version_
+  bool paginated_ = false;            // lists at "0" turned out to be paged
+
+  mutable std::mutex status_mutex_;
+  ReflectorStatus status_;
+};
+
+extern template class ListWatch<kube::Service>;
+extern template class ListWatch<kube::EndpointSlice>;
+extern template class ListWatch<kube::Node>;
+extern template class ListWatch<kube::ServiceCidr>;
+
+}  // namespace shunt::apiserver

@@ -1,0 +1,92 @@
+#include "apiserver/reflector.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "apiserver/deadline.h"
+#include "apiserver/http_stream.h"
+#include "apiserver/list_watch.h"
+#include "base/log.h"
+#include "base/wake_fd.h"
+
+namespace shunt::apiserver {
+namespace {
+
+class StopWaiter final : public Waiter {
+ public:
+  explicit StopWaiter(int stop_fd) : stop_fd_(stop_fd) {}
+  Clock::time_point now() const override { return Clock::now(); }
+  bool stopping() const override { return stop_asked(stop_fd_); }
+  bool wait(Millis delay) override {
+    const auto woken = wait_until_ready(stop_fd_, Readiness::Read, Deadline::in(delay, stop_fd_));
+    return !woken && woken.error().sys_errno == ETIMEDOUT;
+  }
+
+ private:
+  int stop_fd_;
+};
+
+}  // namespace
+
+template <typename T>
+class Reflector<T>::Impl {
+ public:
+  Impl(Connector& connector, ReflectorOptions options, Outbox& outbox)
+      : waiter_(stop_.fd()),
+        stream_(
+            connector,
+            {.stall_timeout = options.stall_timeout, .limits = {}, .stop_fd = stop_.fd()}),
+        list_watch_(std::move(options), stream_, waiter_, seeded_random(), outbox) {}
+  ~Impl() { stop(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void start() {
+    if (!thread_.joinable()) {
+      stop_.clear();
+      thread_ = std::thread([this] { list_watch_.run(); });
+      (void)::pthread_setname_np(thread_.native_handle(), "watch");  // for ps only
+    }
+  }
+  void stop() {
+    stop_.ring();
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+  }
+  ReflectorStatus status() const { return list_watch_.status(); }
+
+ private:
+  WakeFd stop_;
+  StopWaiter waiter_;
+  HttpStream stream_;
+  ListWatch<T> list_watch_;
+  std::thread thread_;
+};
+
+template <typename T>
+Reflector<T>::Reflector(Connector& connector, ReflectorOptions options, Outbox& outbox)
+    : impl_(std::make_unique<Impl>(connector, std::move(options), outbox)) {}
+template <typename T>
+Reflector<T>::~Reflector() = default;
+template <typename T>
+void Reflector<T>::start() {
+  impl_->start();
+}
+template <typename T>
+void Reflector<T>::stop() {
+  impl_->stop();
+}
+template <typename T>
+ReflectorStatus Reflector<T>::status() const {
+  return impl_->status();
+}
+
+template class Reflector<kube::Service>;
+template class Reflector<kube::EndpointSlice>;
+template class Reflector<kube::Node>;
+template class Reflector<kube::ServiceCidr>;
+
+}  // namespace shunt::apiserver

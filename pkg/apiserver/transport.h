@@ -1,0 +1,50 @@
+// The seams under the list/watch machine: one request to the API server, and time. The real ones
+// are in http_stream and reflector.cpp; tests script their own and need no socket and no clock.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/backoff.h"
+#include "base/result.h"
+
+namespace shunt::apiserver {
+
+struct AnswerHead {
+  int status = 0;
+  std::optional<std::chrono::seconds> retry_after;
+};
+
+// Called while the answer arrives, on the thread of the request. Returning false ends the request,
+// which is then in good order.
+struct AnswerSink {
+  std::function<bool(const AnswerHead&)> on_head;
+  std::function<bool(std::string_view)> on_body;
+};
+
+struct Exchange {
+  std::optional<AnswerHead> head;  // nothing: no answer began
+  // How it ended. sys_errno: ECONNREFUSED when nobody listens; ECONNRESET when the connection broke
+  // or ended too early; ETIMEDOUT when nothing came for too long; ECANCELED when stop was asked.
+  Result<> end;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // GET `target` ("/api/v1/..."), with credentials.
+  virtual Exchange get(const std::string& target, const AnswerSink& sink) = 0;
+};
+
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual Clock::time_point now() const = 0;
+  virtual bool stopping() const = 0;
+  virtual bool wait(Millis delay) = 0;  // false: stop was asked
+};
+
+}  // namespace shunt::apiserver
