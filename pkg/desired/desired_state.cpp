@@ -1,0 +1,123 @@
+#include "desired/desired_state.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace shunt::desired {
+namespace {
+
+bool same_list(const EndpointListPtr& a, const EndpointListPtr& b) {
+  if (a == b) {
+    return true;
+  }
+  static const EndpointList none;
+  return (a ? *a : none) == (b ? *b : none);
+}
+
+}  // namespace
+
+std::string to_string(const FrontendKey& key) {
+  return net::to_string(net::SocketAddress{key.ip, key.port}) + "/" +
+         std::string(net::to_string(key.protocol));
+}
+
+bool operator==(const FrontendPlan& a, const FrontendPlan& b) {
+  return a.fate == b.fate && a.service == b.service && same_list(a.endpoints, b.endpoints) &&
+         same_list(a.hairpin, b.hairpin);
+}
+
+void DesiredState::set_service(
+    const kube::ObjectKey& service,
+    std::vector<Claim> claims,
+    std::vector<FrontendKey>& touched,
+    std::vector<Conflict>& conflicts) {
+  // Two ports of one Service with the same number and protocol are one frontend as well.
+  std::sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) {
+    return std::tie(a.key, a.seniority) < std::tie(b.key, b.seniority);
+  });
+  claims.erase(
+      std::unique(
+          claims.begin(),
+          claims.end(),
+          [](const Claim& a, const Claim& b) { return a.key == b.key; }),
+      claims.end());
+
+  std::map<FrontendKey, std::shared_ptr<const FrontendPlan>> before;
+  const auto note = [&](const FrontendKey& key) {
+    const auto it = frontends_.find(key);
+    before.try_emplace(key, it == frontends_.end() ? nullptr : it->second.front().plan);
+  };
+  for (const Claim& claim : claims) {
+    note(claim.key);
+  }
+  if (const auto old = services_.find(service); old != services_.end()) {
+    for (const FrontendKey& key : old->second) {
+      note(key);
+      remove(service, key);
+    }
+    services_.erase(old);
+  }
+  if (!claims.empty()) {
+    auto& mine = services_[service];
+    mine.reserve(claims.size());
+    for (Claim& claim : claims) {
+      mine.push_back(claim.key);
+      add(service, std::move(claim), conflicts);
+    }
+  }
+  for (const auto& [key, old_plan] : before) {
+    const FrontendPlan* now = find(key);
+    const bool same =
+        now == nullptr ? old_plan == nullptr : old_plan != nullptr && *now == *old_plan;
+    if (!same) {
+      touched.push_back(key);
+    }
+  }
+}
+
+void DesiredState::add(
+    const kube::ObjectKey& service, Claim claim, std::vector<Conflict>& conflicts) {
+  auto& holders = frontends_[claim.key];
+  const auto at = std::find_if(holders.begin(), holders.end(), [&](const Holder& holder) {
+    return claim.seniority < holder.seniority;
+  });
+  if (!holders.empty()) {
+    ++conflicts_;
+    const bool wins = at == holders.begin();
+    const std::string& other = holders.front().seniority.name;
+    conflicts.push_back(
+        {claim.key, wins ? claim.seniority.name : other, wins ? other : claim.seniority.name});
+  }
+  holders.insert(at, Holder{service, std::move(claim.seniority), std::move(claim.plan)});
+}
+
+void DesiredState::remove(const kube::ObjectKey& service, const FrontendKey& key) {
+  const auto it = frontends_.find(key);
+  auto& holders = it->second;
+  holders.erase(std::find_if(holders.begin(), holders.end(), [&](const Holder& holder) {
+    return holder.service == service;
+  }));
+  if (holders.empty()) {
+    frontends_.erase(it);
+  } else {
+    --conflicts_;
+  }
+}
+
+const FrontendPlan* DesiredState::find(const FrontendKey& key) const {
+  const auto it = frontends_.find(key);
+  return it == frontends_.end() ? nullptr : it->second.front().plan.get();
+}
+
+std::vector<FrontendKey> DesiredState::keys() const {
+  std::vector<FrontendKey> out;
+  out.reserve(frontends_.size());
+  for (const auto& [key, holders] : frontends_) {
+    out.push_back(key);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace shunt::desired

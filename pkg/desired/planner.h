@@ -1,0 +1,37 @@
+// A Service and its slices, seen from this node -> the frontends it claims in one address family.
+// Pure.
+//
+// This release plans ClusterIPs. NodePorts, externalIPs and balancer addresses are resolved by the
+// model already and are planned here when the back ends can carry them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "desired/desired_state.h"
+#include "kube/endpoint_slice.h"
+#include "kube/service.h"
+#include "net/ip_address.h"
+#include "topology/categorize.h"
+
+namespace shunt::desired {
+
+struct ServicePlan {
+  std::vector<Claim> claims;
+  std::vector<std::string> issues;  // values of the objects that were set aside, a sentence each
+  // Ports with policy Local that have endpoints, none of them here (spec/conntrack-and-metrics.md
+  // §2).
+  std::size_t internal_without_local = 0;
+  std::size_t external_without_local = 0;
+};
+
+// `service` may be null: its slices alone plan nothing.
+ServicePlan plan_service(
+    const kube::Service* service,
+    std::span<const std::shared_ptr<const kube::EndpointSlice>> slices,
+    net::Family family,
+    const topology::NodeTopology& node);
+
+}  // namespace shunt::desired
