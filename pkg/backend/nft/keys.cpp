@@ -1,0 +1,166 @@
+#include "backend/nft/keys.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shunt::backend::nft {
+namespace {
+
+void append_address(auto& bytes, const net::IpAddress& ip) {
+  bytes.append(ip.bytes.data(), ip.size());
+}
+void append_protocol(KeyBytes& bytes, net::Protocol protocol) {
+  const auto number = static_cast<std::uint8_t>(protocol);
+  bytes.append(&number, 1);
+}
+void append_port(auto& bytes, net::Port port) {
+  const std::uint16_t value = net::number(port);
+  const std::array<std::uint8_t, 2> big_endian{
+      static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)};
+  bytes.append(big_endian.data(), big_endian.size());
+}
+
+// Reads the parts of a key in order; `ok` turns false when they do not fit.
+class Reader {
+ public:
+  Reader(net::Family family, std::span<const std::uint8_t> bytes)
+      : family_(family), bytes_(bytes) {}
+  bool ok() const { return ok_; }
+  bool done() const { return ok_ && bytes_.empty(); }
+
+  net::IpAddress address() {
+    net::IpAddress ip{family_, {}};
+    const auto part = take(ip.size());
+    std::copy(part.begin(), part.end(), ip.bytes.begin());
+    return ip;
+  }
+  net::Protocol protocol() {
+    const auto part = take(4);
+    const std::uint8_t number = part.empty() ? 0 : part[0];
+    for (const net::Protocol known :
+         {net::Protocol::Tcp, net::Protocol::Udp, net::Protocol::Sctp}) {
+      if (static_cast<std::uint8_t>(known) == number) {
+        return known;
+      }
+    }
+    ok_ = false;
+    return net::Protocol::Tcp;
+  }
+  net::Port port() {
+    const auto part = take(4);
+    return part.empty() ? net::Port{}
+                        : net::Port{static_cast<std::uint16_t>(part[0] << 8 | part[1])};
+  }
+  std::uint32_t host_number() {
+    const auto part = take(4);
+    std::uint32_t value = 0;
+    if (!part.empty()) {
+      std::memcpy(&value, part.data(), sizeof value);
+    }
+    return value;
+  }
+
+ private:
+  std::span<const std::uint8_t> take(std::size_t length) {
+    if (bytes_.size() < length) {
+      ok_ = false;
+      bytes_ = {};
+      return {};
+    }
+    const auto part = bytes_.first(length);
+    bytes_ = bytes_.subspan(length);
+    return part;
+  }
+
+  net::Family family_;
+  std::span<const std::uint8_t> bytes_;
+  bool ok_ = true;
+};
+
+desired::FrontendKey read_frontend(Reader& reader) {
+  desired::FrontendKey key;
+  key.ip = reader.address();
+  key.protocol = reader.protocol();
+  key.port = reader.port();
+  return key;
+}
+
+}  // namespace
+
+KeyBytes encode(const net::IpAddress& ip) {
+  KeyBytes out;
+  append_address(out, ip);
+  return out;
+}
+
+KeyBytes encode(const desired::FrontendKey& key) {
+  KeyBytes out;
+  append_address(out, key.ip);
+  append_protocol(out, key.protocol);
+  append_port(out, key.port);
+  return out;
+}
+
+KeyBytes encode(const HairpinKey& key) {
+  KeyBytes out;
+  append_address(out, key.endpoint.ip);
+  append_address(out, key.endpoint.ip);
+  append_protocol(out, key.protocol);
+  append_port(out, key.endpoint.port);
+  return out;
+}
+
+KeyBytes encode_slot(const desired::FrontendKey& key, std::uint32_t slot) {
+  KeyBytes out = encode(key);
+  std::array<std::uint8_t, 4> host_order{};
+  std::memcpy(host_order.data(), &slot, sizeof slot);
+  out.append(host_order.data(), host_order.size());
+  return out;
+}
+
+DataBytes encode_data(const net::SocketAddress& endpoint) {
+  DataBytes out;
+  append_address(out, endpoint.ip);
+  append_port(out, endpoint.port);
+  return out;
+}
+
+std::optional<net::IpAddress> decode_ip(net::Family family, const KeyBytes& key) {
+  Reader reader(family, key.span());
+  const net::IpAddress ip = reader.address();
+  return reader.done() ? std::optional(ip) : std::nullopt;
+}
+
+std::optional<desired::FrontendKey> decode_frontend(net::Family family, const KeyBytes& key) {
+  Reader reader(family, key.span());
+  const desired::FrontendKey frontend = read_frontend(reader);
+  return reader.done() ? std::optional(frontend) : std::nullopt;
+}
+
+std::optional<HairpinKey> decode_hairpin(net::Family family, const KeyBytes& key) {
+  Reader reader(family, key.span());
+  const net::IpAddress source = reader.address();
+  HairpinKey hairpin;
+  hairpin.endpoint.ip = reader.address();
+  hairpin.protocol = reader.protocol();
+  hairpin.endpoint.port = reader.port();
+  return reader.done() && source == hairpin.endpoint.ip ? std::optional(hairpin) : std::nullopt;
+}
+
+std::optional<SlotKey> decode_slot(net::Family family, const KeyBytes& key) {
+  Reader reader(family, key.span());
+  SlotKey out;
+  out.frontend = read_frontend(reader);
+  out.slot = reader.host_number();
+  return reader.done() ? std::optional(out) : std::nullopt;
+}
+
+std::optional<net::SocketAddress> decode_data(net::Family family, const DataBytes& data) {
+  Reader reader(family, data.span());
+  net::SocketAddress endpoint;
+  endpoint.ip = reader.address();
+  endpoint.port = reader.port();
+  return reader.done() ? std::optional(endpoint) : std::nullopt;
+}
+
+}  // namespace shunt::backend::nft

@@ -1,0 +1,335 @@
+#include "backend/nft/nft_backend.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+
+namespace shunt::backend::nft {
+namespace {
+
+// How often one apply() reads the table again because the kernel contradicts the mirror.
+constexpr int kRereads = 3;
+// How many frontends one apply() narrows down as refused. More than that is no odd object, it is
+// the kernel.
+constexpr std::size_t kMaxRefusals = 64;
+
+bool refuses_input(Errc code) { return code == Errc::Invalid || code == Errc::Unsupported; }
+
+// What a node needs first: names and the API server itself.
+bool is_vital(const desired::FrontendKey& key, const desired::FrontendPlan* plan) {
+  return net::number(key.port) == 53 ||
+         (plan != nullptr && plan->service.starts_with("default/kubernetes:"));
+}
+
+}  // namespace
+
+NftBackend::NftBackend(
+    net::Family family, const ProgramSettings& settings, std::unique_ptr<Transport> transport)
+    : family_(family),
+      program_(make_program(family, settings)),
+      transport_(std::move(transport)),
+      mirror_(family) {}
+
+// ---- adoption ----
+
+namespace {
+
+// A table whose comment is ours and whose rules somebody removed is not ours to trust.
+bool is_whole(const TableState& state, const Program& program) {
+  if (state.comment != program.comment) {
+    return false;
+  }
+  std::map<std::string, std::size_t> rules;
+  for (const Chain& chain : program.chains) {
+    rules.try_emplace(chain.name, 0);
+  }
+  for (const Rule& rule : program.rules) {
+    ++rules[rule.chain];
+  }
+  std::set<std::string> sets;
+  for (const Set& set : program.sets) {
+    sets.insert(set.name);
+  }
+  return state.rules == rules &&
+         std::set<std::string>(state.sets.begin(), state.sets.end()) == sets;
+}
+
+}  // namespace
+
+Result<> NftBackend::read_elements() {
+  for (const Set& set : program_.sets) {
+    auto done = transport_->read_elements(
+        family_, set, [&](Element&& element) { mirror_.adopt(set.id, element); });
+    if (!done) {
+      return done;
+    }
+  }
+  mirror_.finish_adoption();
+  return {};
+}
+
+Result<> NftBackend::adopt() {
+  Result<> done;
+  for (int attempt = 0; attempt <= kRereads; ++attempt) {
+    mirror_.clear();
+    everything_ = true;
+    const Result<TableState> state = transport_->read_table(family_);
+    if (!state) {
+      done = tl::unexpected(state.error());
+    } else if (!state->exists) {
+      table_ = Table::Absent;
+      done = {};
+    } else if (!is_whole(*state, program_)) {
+      table_ = Table::Foreign;
+      done = {};
+    } else {
+      table_ = Table::Ours;
+      done = read_elements();
+    }
+    if (done || done.error().code != Errc::Again) {
+      break;
+    }
+  }
+  adopted_ = done.has_value();
+  return done;
+}
+
+Result<> NftBackend::cleanup() {
+  const Result<TableState> state = transport_->read_table(family_);
+  if (!state) {
+    return tl::unexpected(state.error());
+  }
+  mirror_.clear();
+  table_ = Table::Absent;
+  everything_ = true;
+  if (!state->exists) {
+    return {};
+  }
+  Transaction transaction;
+  transaction.delete_table = true;
+  return transport_->commit(program_, transaction).map([](const CommitCost&) {});
+}
+
+// ---- writing ----
+
+Result<> NftBackend::commit(ApplyReport& report) {
+  Transaction transaction;
+  transaction.changes = mirror_.staged();
+  if (transaction.empty()) {
+    mirror_.commit();
+    return {};
+  }
+  const Result<CommitCost> cost = transport_->commit(program_, transaction);
+  if (!cost) {
+    mirror_.discard();
+    return tl::unexpected(cost.error());
+  }
+  mirror_.commit();
+  ++report.commits;
+  report.messages += cost->messages;
+  report.bytes += cost->bytes;
+  return {};
+}
+
+void NftBackend::stage_ranges(const desired::DesiredState& wanted) {
+  if (wanted.service_cidrs) {
+    mirror_.stage_ranges(SetId::ServiceCidrs, *wanted.service_cidrs);
+  }
+  mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
+}
+
+// The program comes in one transaction. Where another program of ours stood, its data is replaced
+// in the same one, so that no packet sees a table without Services. On a bare node it goes first,
+// and the data follows in bounded steps.
+bool NftBackend::install_program(
+    const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report) {
+  Transaction transaction;
+  transaction.replace_program = &program_;
+  transaction.delete_table = table_ == Table::Foreign;
+  mirror_.clear();
+  mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
+  if (table_ == Table::Foreign) {
+    for (const desired::FrontendKey& key : keys) {
+      mirror_.stage(key, wanted.find(key));
+    }
+    stage_ranges(wanted);
+  }
+  transaction.changes = mirror_.staged();
+  Result<CommitCost> cost = transport_->commit(program_, transaction);
+  if (!cost && transaction.delete_table && refuses_input(cost.error().code)) {
+    // One of the frontends is refused: the program first, then the frontends, which finds the
+    // culprit.
+    mirror_.discard();
+    mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
+    transaction.changes = mirror_.staged();
+    cost = transport_->commit(program_, transaction);
+  }
+  if (!cost) {
+    mirror_.discard();
+    report.outcome = tl::unexpected(cost.error());
+    report.retry_everything = true;
+    return false;
+  }
+  mirror_.commit();
+  table_ = Table::Ours;
+  ++report.commits;
+  report.messages += cost->messages;
+  report.bytes += cost->bytes;
+  return true;
+}
+
+NftBackend::Keys NftBackend::keys_to_write(
+    const desired::DesiredState& wanted, const Delta& delta) const {
+  Keys keys = everything_ || delta.everything ? wanted.keys() : delta.frontends;
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  if (everything_) {
+    std::stable_partition(keys.begin(), keys.end(), [&](const desired::FrontendKey& key) {
+      return is_vital(key, wanted.find(key));
+    });
+  }
+  return keys;
+}
+
+// Stages the frontends and commits. False when apply must stop: `report.outcome` says why.
+bool NftBackend::stage_and_commit(
+    const desired::DesiredState& wanted,
+    std::span<const desired::FrontendKey> keys,
+    ApplyReport& report) {
+  for (const desired::FrontendKey& key : keys) {
+    mirror_.stage(key, wanted.find(key));
+  }
+  const Result<> done = commit(report);
+  if (done) {
+    for (const desired::FrontendKey& key : keys) {
+      if (set_aside_.erase(key) > 0) {
+        report.accepted.push_back(key);
+      }
+    }
+    return true;
+  }
+  const bool refused =
+      refuses_input(done.error().code) || (stale_is_refusal_ && done.error().code == Errc::Stale);
+  if (!refused || keys.empty()) {
+    report.outcome = done;
+    report.retry.insert(report.retry.end(), keys.begin(), keys.end());
+    return false;
+  }
+  write_refused(wanted, keys, done.error(), report);
+  return report.outcome.has_value();
+}
+
+// The kernel refused a transaction: halves it until the frontends that are to blame stand alone.
+void NftBackend::write_refused(
+    const desired::DesiredState& wanted,
+    std::span<const desired::FrontendKey> keys,
+    const Error& error,
+    ApplyReport& report) {
+  if (keys.size() == 1) {
+    set_aside_.insert_or_assign(keys.front(), error);
+    report.set_aside.push_back({keys.front(), error});
+    return;
+  }
+  if (report.set_aside.size() >= kMaxRefusals) {
+    report.outcome = tl::unexpected(error);
+    report.retry.insert(report.retry.end(), keys.begin(), keys.end());
+    return;
+  }
+  const std::size_t half = keys.size() / 2;
+  if (stage_and_commit(wanted, keys.first(half), report)) {
+    (void)stage_and_commit(wanted, keys.subspan(half), report);  // report.outcome has the answer
+  } else {
+    report.retry.insert(
+        report.retry.end(), keys.begin() + static_cast<std::ptrdiff_t>(half), keys.end());
+  }
+}
+
+void NftBackend::write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report) {
+  // Frontends are taken until the transaction is large enough; what they cost is known only when
+  // they are staged, so the number of their endpoints stands in for it.
+  std::size_t begin = 0;
+  while (begin < keys.size()) {
+    std::size_t end = begin;
+    std::size_t elements = 0;
+    while (end < keys.size() && elements < kElementsPerTransaction) {
+      const desired::FrontendPlan* plan = wanted.find(keys[end++]);
+      elements += 4 + (plan != nullptr && plan->endpoints ? plan->endpoints->size() : 0);
+    }
+    const std::span<const desired::FrontendKey> part(keys.data() + begin, end - begin);
+    if (!stage_and_commit(wanted, part, report)) {
+      report.retry.insert(
+          report.retry.end(), keys.begin() + static_cast<std::ptrdiff_t>(end), keys.end());
+      return;
+    }
+    begin = end;
+  }
+}
+
+ApplyReport NftBackend::apply_once(const desired::DesiredState& wanted, const Delta& delta) {
+  ApplyReport report;
+  const Keys keys = keys_to_write(wanted, delta);
+  if (table_ != Table::Ours && !install_program(wanted, keys, report)) {
+    return report;
+  }
+  if (everything_) {
+    mirror_.stage_strays();
+    if (report.outcome = commit(report); !report.outcome) {
+      report.retry_everything = true;
+      return report;
+    }
+  }
+  write(wanted, keys, report);
+  if (report.outcome && everything_) {
+    write(wanted, mirror_.unclaimed(), report);
+    if (report.outcome) {
+      mirror_.stage_sweep();
+      report.outcome = commit(report);
+    }
+  }
+  // The ranges come last: on a bare node they drop traffic to ClusterIPs that are not there yet.
+  if (report.outcome && (everything_ || delta.ranges)) {
+    stage_ranges(wanted);
+    report.outcome = commit(report);
+  }
+  if (!report.outcome && (everything_ || delta.ranges || delta.everything)) {
+    report.retry_everything = true;
+  }
+  if (report.outcome) {
+    everything_ = false;
+  }
+  return report;
+}
+
+ApplyReport NftBackend::apply(const desired::DesiredState& wanted, const Delta& delta) {
+  ApplyReport total;
+  Delta rest = delta;
+  for (int attempt = 0;; ++attempt) {
+    if (!adopted_) {
+      if (const Result<> done = adopt(); !done) {
+        total.outcome = done;
+        total.retry_everything = true;
+        return total;
+      }
+    }
+    // A contradiction that outlives re-reading is a frontend that the kernel will not have.
+    stale_is_refusal_ = attempt == kRereads;
+    ApplyReport report = apply_once(wanted, rest);
+    report.commits += total.commits;
+    report.messages += total.messages;
+    report.bytes += total.bytes;
+    total = std::move(report);
+    if (total.outcome || total.outcome.error().code != Errc::Stale || attempt == kRereads) {
+      return total;
+    }
+    log::warn(
+        "the table is not what it was left as, reading it again",
+        {log::kv("family", net::to_string(family_)), log::kv("error", total.outcome.error().what)});
+    adopted_ = false;
+    rest.everything = true;
+  }
+}
+
+}  // namespace shunt::backend::nft

@@ -1,0 +1,67 @@
+// The nftables back end of one address family (design.md §3): a constant program, and elements that
+// follow the plans.
+//
+// Owned by the sync thread. Everything it knows of the kernel is in the mirror; when the kernel
+// disagrees (a deletion of what is not there, an addition of what is) the table is read again and
+// repaired.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/nft/kernel_mirror.h"
+#include "backend/nft/program.h"
+#include "backend/nft/transport.h"
+
+namespace shunt::backend::nft {
+
+class NftBackend : public Backend {
+ public:
+  NftBackend(
+      net::Family family, const ProgramSettings& settings, std::unique_ptr<Transport> transport);
+
+  Result<> adopt() override;
+  ApplyReport apply(const desired::DesiredState& wanted, const Delta& delta) override;
+  Result<> cleanup() override;
+
+  // Elements of one transaction while many frontends are written: the netfilter mutex is held for a
+  // few milliseconds.
+  static constexpr std::size_t kElementsPerTransaction = 20'000;
+
+ private:
+  enum class Table : std::uint8_t { Ours, Absent, Foreign };  // Foreign: of another program
+  using Keys = std::vector<desired::FrontendKey>;
+
+  Result<> read_elements();
+  ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
+  Keys keys_to_write(const desired::DesiredState& wanted, const Delta& delta) const;
+  void write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
+  void write_refused(
+      const desired::DesiredState& wanted,
+      std::span<const desired::FrontendKey> keys,
+      const Error& error,
+      ApplyReport& report);
+  bool stage_and_commit(
+      const desired::DesiredState& wanted,
+      std::span<const desired::FrontendKey> keys,
+      ApplyReport& report);
+  void stage_ranges(const desired::DesiredState& wanted);
+  Result<> commit(ApplyReport& report);
+  bool install_program(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
+
+  net::Family family_;
+  Program program_;
+  std::unique_ptr<Transport> transport_;
+  KernelMirror mirror_;
+  Table table_ = Table::Absent;
+  bool adopted_ = false;
+  bool everything_ = true;  // the next apply looks everywhere and sweeps
+  bool stale_is_refusal_ = false;
+  std::map<desired::FrontendKey, Error> set_aside_;
+};
+
+}  // namespace shunt::backend::nft

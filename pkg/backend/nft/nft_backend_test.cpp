@@ -1,0 +1,292 @@
+#include "backend/nft/nft_backend.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <random>
+#include <set>
+
+#include "backend/nft/keys.h"
+#include "fake/fake_nf_tables.h"
+
+namespace shunt::backend::nft {
+namespace {
+
+using desired::DesiredState;
+using desired::Fate;
+using desired::FrontendKey;
+using desired::FrontendPlan;
+using test::FakeTable;
+using test::FakeTransport;
+
+net::IpAddress ip(unsigned a, unsigned b) {
+  net::IpAddress out = *net::parse_ip("10.0.0.0");
+  out.bytes[1] = static_cast<std::uint8_t>(a);
+  out.bytes[2] = static_cast<std::uint8_t>(b >> 8);
+  out.bytes[3] = static_cast<std::uint8_t>(b);
+  return out;
+}
+
+FrontendKey frontend(unsigned service) {
+  return {ip(96, service), net::Protocol::Tcp, net::Port{80}};
+}
+
+// Service n with these endpoints; none: refused.
+void set_service(
+    DesiredState& wanted,
+    Delta& delta,
+    unsigned n,
+    const std::vector<unsigned>& endpoints,
+    bool local = false) {
+  desired::EndpointList list;
+  for (const unsigned e : endpoints) {
+    list.push_back({ip(64, e), net::Port{8080}});
+  }
+  std::sort(list.begin(), list.end());
+  FrontendPlan plan;
+  plan.service = "ns/s" + std::to_string(n);
+  if (!list.empty()) {
+    plan.fate = Fate::Balance;
+    plan.endpoints = std::make_shared<const desired::EndpointList>(list);
+    plan.hairpin = local ? plan.endpoints : nullptr;
+  }
+  std::vector<desired::Conflict> conflicts;
+  wanted.set_service(
+      {"ns", "s" + std::to_string(n)},
+      {{frontend(n), {0, "", plan.service}, std::make_shared<const FrontendPlan>(plan)}},
+      delta.frontends,
+      conflicts);
+}
+
+void remove_service(DesiredState& wanted, Delta& delta, unsigned n) {
+  std::vector<desired::Conflict> conflicts;
+  wanted.set_service({"ns", "s" + std::to_string(n)}, {}, delta.frontends, conflicts);
+}
+
+std::unique_ptr<NftBackend> start(const std::shared_ptr<FakeTable>& table) {
+  auto backend = std::make_unique<NftBackend>(
+      net::Family::IPv4, ProgramSettings{}, std::make_unique<FakeTransport>(table));
+  REQUIRE(backend->adopt());
+  return backend;
+}
+
+std::size_t size_of(const FakeTable& table, SetId set) {
+  return table.sets[static_cast<std::size_t>(set)].size();
+}
+
+// Elements without their slots: which endpoints a frontend has, not where they sit.
+auto contents(const FakeTable& table) {
+  std::multiset<std::tuple<std::size_t, std::vector<std::uint8_t>, DataBytes>> out;
+  for (std::size_t set = 0; set < kSetCount; ++set) {
+    for (const auto& [key, element] : table.sets[set]) {
+      auto bytes = key.first.span();
+      if (set == static_cast<std::size_t>(SetId::Endpoints)) {
+        bytes = bytes.first(bytes.size() - 4);
+      }
+      out.emplace(set, std::vector<std::uint8_t>(bytes.begin(), bytes.end()), element.data);
+    }
+  }
+  return out;
+}
+
+TEST_CASE("the program is written once, and the data around it") {
+  auto table = std::make_shared<FakeTable>();
+  auto backend = start(table);
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2, 3}, true);
+  set_service(wanted, delta, 2, {});
+  CHECK(backend->apply(wanted, delta).outcome);
+  CHECK(table->program_writes == 1);
+  CHECK(size_of(*table, SetId::ClusterIps) == 2);
+  CHECK(size_of(*table, SetId::ServiceIps) == 2);
+  CHECK(size_of(*table, SetId::Endpoints) == 3);
+  CHECK(size_of(*table, SetId::Hairpin) == 3);
+  CHECK(size_of(*table, SetId::RefusedIps) == 1);
+
+  Delta flip;
+  set_service(wanted, flip, 1, {1, 2});
+  const auto report = backend->apply(wanted, flip);
+  CHECK(report.commits == 1);
+  CHECK(table->program_writes == 1);
+  CHECK(size_of(*table, SetId::Endpoints) == 2);
+  CHECK(size_of(*table, SetId::Hairpin) == 0);
+}
+
+TEST_CASE("a restart that finds nothing to change writes nothing") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  wanted.service_cidrs = {*net::parse_cidr("10.96.0.0/16"), *net::parse_cidr("255.255.0.0/16")};
+  Delta delta;
+  for (unsigned n = 0; n < 20; ++n) {
+    set_service(wanted, delta, n, {n, n + 1, n + 2, n + 3, n + 4}, n % 2 == 0);
+  }
+  CHECK(start(table)->apply(wanted, delta).outcome);
+  const int before = table->commits;
+  const auto report = start(table)->apply(wanted, {});
+  CHECK(report.outcome);
+  CHECK(report.commits == 0);
+  CHECK(table->commits == before);
+}
+
+TEST_CASE("what an earlier run left is repaired, not rewritten") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2, 3});
+  set_service(wanted, delta, 2, {4}, true);
+  CHECK(start(table)->apply(wanted, delta).outcome);
+  remove_service(wanted, delta, 2);  // while nobody ran
+  set_service(wanted, delta, 3, {5});
+  CHECK(start(table)->apply(wanted, {}).outcome);
+  CHECK(table->program_writes == 1);
+
+  auto fresh = std::make_shared<FakeTable>();
+  CHECK(start(fresh)->apply(wanted, {}).outcome);
+  CHECK(contents(*table) == contents(*fresh));
+}
+
+TEST_CASE("another program's table is replaced in one transaction, data and all") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2, 3});
+  CHECK(start(table)->apply(wanted, delta).outcome);
+  NftBackend other(
+      net::Family::IPv4, ProgramSettings{0x4000, true, {}}, std::make_unique<FakeTransport>(table));
+  REQUIRE(other.adopt());
+  const int before = table->commits;
+  CHECK(other.apply(wanted, {}).outcome);
+  CHECK(table->commits == before + 1);
+  CHECK(table->program_writes == 2);
+  CHECK(size_of(*table, SetId::Endpoints) == 3);
+}
+
+TEST_CASE("a frontend that the kernel refuses is set aside and the rest goes through") {
+  auto table = std::make_shared<FakeTable>();
+  const KeyBytes bad = encode(frontend(7));
+  bool refusing = true;
+  table->judge = [&](const Transaction& transaction) -> Result<> {
+    for (const Element& element :
+         transaction.changes.additions[static_cast<std::size_t>(SetId::ServiceIps)]) {
+      if (refusing && element.key == bad) {
+        return fail(Errc::Invalid, "no", EINVAL);
+      }
+    }
+    return {};
+  };
+  auto backend = start(table);
+  DesiredState wanted;
+  Delta delta;
+  for (unsigned n = 0; n < 50; ++n) {
+    set_service(wanted, delta, n, {n});
+  }
+  const auto report = backend->apply(wanted, delta);
+  CHECK(report.outcome);
+  REQUIRE(report.set_aside.size() == 1);
+  CHECK(report.set_aside[0].frontend == frontend(7));
+  CHECK(size_of(*table, SetId::ServiceIps) == 49);
+
+  refusing = false;
+  Delta retry;
+  retry.frontends = {frontend(7)};
+  const auto second = backend->apply(wanted, retry);
+  CHECK(second.outcome);
+  CHECK(second.accepted == std::vector{frontend(7)});
+  CHECK(size_of(*table, SetId::ServiceIps) == 50);
+}
+
+TEST_CASE("a failed transaction loses nothing and names what to retry") {
+  auto table = std::make_shared<FakeTable>();
+  auto backend = start(table);
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1});
+  CHECK(backend->apply(wanted, delta).outcome);
+  table->judge = [](const Transaction&) -> Result<> { return fail(Errc::Again, "busy", ENOMEM); };
+  Delta change;
+  set_service(wanted, change, 1, {1, 2});
+  set_service(wanted, change, 2, {3});
+  const auto failed = backend->apply(wanted, change);
+  CHECK_FALSE(failed.outcome);
+  CHECK(failed.retry.size() == 2);
+  table->judge = nullptr;
+  Delta retry;
+  retry.frontends = failed.retry;
+  CHECK(backend->apply(wanted, retry).outcome);
+  auto fresh = std::make_shared<FakeTable>();
+  CHECK(start(fresh)->apply(wanted, {}).outcome);
+  CHECK(contents(*table) == contents(*fresh));
+}
+
+TEST_CASE("a table that somebody deleted or changed is read again and repaired") {
+  auto table = std::make_shared<FakeTable>();
+  auto backend = start(table);
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2});
+  set_service(wanted, delta, 2, {3});
+  CHECK(backend->apply(wanted, delta).outcome);
+  SECTION("deleted") { *table = FakeTable{}; }
+  SECTION("an element is gone") { table->sets[static_cast<std::size_t>(SetId::Endpoints)].clear(); }
+  Delta change;
+  set_service(wanted, change, 1, {1});
+  CHECK(backend->apply(wanted, change).outcome);
+  auto fresh = std::make_shared<FakeTable>();
+  CHECK(start(fresh)->apply(wanted, {}).outcome);
+  CHECK(contents(*table) == contents(*fresh));
+}
+
+TEST_CASE("a hole in the slots that somebody tore is closed at the next start") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2, 3, 4, 5});
+  CHECK(start(table)->apply(wanted, delta).outcome);
+  table->sets[static_cast<std::size_t>(SetId::Endpoints)].erase(
+      {encode_slot(frontend(1), 1), false});
+  CHECK(start(table)->apply(wanted, {}).outcome);
+  auto fresh = std::make_shared<FakeTable>();
+  CHECK(start(fresh)->apply(wanted, {}).outcome);
+  CHECK(contents(*table) == contents(*fresh));
+  CHECK(start(table)->apply(wanted, {}).commits == 0);
+}
+
+TEST_CASE(
+    "random changes, one by one, in bursts and over restarts, end where a fresh start begins") {
+  std::mt19937 random(11);
+  const auto below = [&](unsigned n) {
+    return std::uniform_int_distribution<unsigned>(0, n - 1)(random);
+  };
+  auto table = std::make_shared<FakeTable>();
+  auto backend = start(table);
+  DesiredState wanted;
+  Delta delta;
+  for (int step = 0; step < 1000; ++step) {
+    const unsigned n = below(30);
+    if (below(6) == 0) {
+      remove_service(wanted, delta, n);
+    } else {
+      std::vector<unsigned> endpoints(below(10));
+      for (unsigned& e : endpoints) {
+        e = below(40);
+      }
+      std::sort(endpoints.begin(), endpoints.end());
+      endpoints.erase(std::unique(endpoints.begin(), endpoints.end()), endpoints.end());
+      set_service(wanted, delta, n, endpoints, below(2) == 0);
+    }
+    if (below(3) == 0) {
+      REQUIRE(backend->apply(wanted, delta).outcome);
+      delta = {};
+    }
+    if (below(50) == 0) {
+      backend = start(table);
+    }
+  }
+  REQUIRE(backend->apply(wanted, delta).outcome);
+  auto fresh = std::make_shared<FakeTable>();
+  CHECK(start(fresh)->apply(wanted, {}).outcome);
+  CHECK(contents(*table) == contents(*fresh));
+  CHECK(table->program_writes == 1);
+}
+
+}  // namespace
+}  // namespace shunt::backend::nft

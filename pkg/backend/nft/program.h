@@ -1,0 +1,37 @@
+// The constant program: everything in our table that does not depend on what the cluster says
+// (design.md §3).
+//
+// Settings shape it; a change of settings is another program with another version. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backend/nft/ruleset.h"
+#include "net/ip_address.h"
+
+namespace shunt::backend::nft {
+
+// How traffic of local pods is recognised (spec/config.md §7).
+struct LocalDetector {
+  enum class Kind : std::uint8_t {
+    None,                  // cannot be told: nothing is masqueraded for being from outside
+    SourceRange,           // source address in the set pod-cidrs (ClusterCIDR, NodeCIDR)
+    InputInterface,        // iifname equals `name` (BridgeInterface)
+    InputInterfacePrefix,  // iifname begins with `name` (InterfaceNamePrefix)
+  };
+  Kind kind = Kind::None;
+  std::string name;
+  bool operator==(const LocalDetector&) const = default;
+};
+
+struct ProgramSettings {
+  std::uint32_t masquerade_mark = 0x4000;
+  bool masquerade_all = false;
+  LocalDetector detector;
+  bool operator==(const ProgramSettings&) const = default;
+};
+
+Program make_program(net::Family family, const ProgramSettings& settings);
+
+}  // namespace shunt::backend::nft

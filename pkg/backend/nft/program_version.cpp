@@ -1,0 +1,111 @@
+#include "backend/nft/program_version.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace shunt::backend::nft {
+namespace {
+
+// FNV-1a, 64 bits: nobody attacks it, it only has to tell our own versions apart.
+class Digest {
+ public:
+  void text(std::string_view value) {
+    number(value.size());
+    for (const char c : value) {
+      byte(static_cast<std::uint8_t>(c));
+    }
+  }
+  void number(std::uint64_t value) {
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+      byte(static_cast<std::uint8_t>(value >> shift));
+    }
+  }
+  std::string hex() const {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string out;
+    for (unsigned shift = 64; shift > 0; shift -= 4) {
+      out += kDigits[state_ >> (shift - 4) & 15];
+    }
+    return out;
+  }
+
+ private:
+  void byte(std::uint8_t value) { state_ = (state_ ^ value) * 0x100000001b3ULL; }
+  std::uint64_t state_ = 0xcbf29ce484222325ULL;
+};
+
+void digest(Digest& out, const LoadPayload& e) {
+  out.number(static_cast<std::uint64_t>(e.base));
+  out.number(e.offset);
+  out.number(e.length);
+  out.number(e.reg);
+}
+void digest(Digest& out, const LoadMeta& e) {
+  out.number(static_cast<std::uint64_t>(e.key));
+  out.number(e.reg);
+}
+void digest(Digest& out, const LoadCt& e) {
+  out.number(static_cast<std::uint64_t>(e.key));
+  out.number(e.reg);
+}
+void digest(Digest& out, const Bitwise& e) {
+  out.number(e.reg);
+  out.number(e.mask);
+  out.number(e.exclusive);
+}
+void digest(Digest& out, const Compare& e) {
+  out.number(static_cast<std::uint64_t>(e.op));
+  out.number(e.reg);
+  out.text(std::string(e.bytes.begin(), e.bytes.end()));
+}
+void digest(Digest& out, const SetMark& e) { out.number(e.reg); }
+void digest(Digest& out, const RandomNumber& e) {
+  out.number(e.reg);
+  out.number(e.modulus);
+}
+void digest(Digest& out, const Lookup& e) {
+  out.text(e.set);
+  out.number(e.reg);
+  out.number(e.data_reg.value_or(0));
+  out.number(e.invert ? 1 : 0);
+}
+void digest(Digest& out, const Verdict& e) {
+  out.number(static_cast<std::uint64_t>(e.kind));
+  out.text(e.chain);
+}
+void digest(Digest& out, const DestinationNat& e) {
+  out.number(e.address_reg);
+  out.number(e.port_reg);
+}
+void digest(Digest&, const Masquerade&) {}
+void digest(Digest&, const Reject&) {}
+
+}  // namespace
+
+std::string program_version(const Program& program) {
+  Digest out;
+  out.number(static_cast<std::uint64_t>(program.family));
+  for (const Set& set : program.sets) {
+    out.text(set.name);
+    out.number(static_cast<std::uint64_t>(set.shape));
+    out.number((set.interval ? 1U : 0U) | (set.counter ? 2U : 0U) | (set.map ? 4U : 0U));
+  }
+  for (const Chain& chain : program.chains) {
+    out.text(chain.name);
+    if (chain.hook) {
+      out.number(static_cast<std::uint64_t>(chain.hook->type));
+      out.number(static_cast<std::uint64_t>(chain.hook->point));
+      out.number(static_cast<std::uint64_t>(static_cast<std::int64_t>(chain.hook->priority)));
+    }
+  }
+  for (const Rule& rule : program.rules) {
+    out.text(rule.chain);
+    for (const Expression& expression : rule.expressions) {
+      out.number(expression.index());
+      std::visit([&](const auto& e) { digest(out, e); }, expression);
+    }
+  }
+  return out.hex();
+}
+
+}  // namespace shunt::backend::nft

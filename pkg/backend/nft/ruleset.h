@@ -1,0 +1,219 @@
+// Tables, chains, rules, sets and elements of nf_tables as values. Pure; the bytes are wire.cpp's
+// business.
+//
+// Registers are numbered as the kernel does (include/uapi/linux/netfilter/nf_tables.h): 1..4 are
+// the 16-byte ones, 8..23 the 4-byte ones (8 is the first word of 1). What is written here must be
+// what nft itself would write, so that `nft list ruleset` can print it and read it back (design.md
+// §3; spec/nftables.md §8).
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/ip_address.h"
+
+namespace shunt::backend::nft {
+
+inline constexpr char kTable[] = "kube-shunt";
+
+// ---- rules ----
+
+struct LoadPayload {
+  enum class Base : std::uint8_t { Network, Transport } base;
+  std::uint32_t offset;
+  std::uint32_t length;
+  std::uint32_t reg;
+  bool operator==(const LoadPayload&) const = default;
+};
+struct LoadMeta {
+  enum class Key : std::uint8_t { L4Proto, Mark, IifName } key;
+  std::uint32_t reg;
+  bool operator==(const LoadMeta&) const = default;
+};
+struct LoadCt {
+  enum class Key : std::uint8_t { State, Status } key;
+  std::uint32_t reg;
+  bool operator==(const LoadCt&) const = default;
+};
+struct Bitwise {  // reg = (reg & mask) ^ exclusive; four bytes, host order
+  std::uint32_t reg;
+  std::uint32_t mask;
+  std::uint32_t exclusive;
+  bool operator==(const Bitwise&) const = default;
+};
+struct Compare {
+  enum class Op : std::uint8_t { Equal, NotEqual } op;
+  std::uint32_t reg;
+  std::vector<std::uint8_t> bytes;
+  bool operator==(const Compare&) const = default;
+};
+struct SetMark {
+  std::uint32_t reg;
+  bool operator==(const SetMark&) const = default;
+};
+struct RandomNumber {  // numgen random mod
+  std::uint32_t reg;
+  std::uint32_t modulus;
+  bool operator==(const RandomNumber&) const = default;
+};
+struct Lookup {
+  std::string set;
+  std::uint32_t reg;
+  std::optional<std::uint32_t> data_reg;  // set: a map
+  bool invert = false;
+  bool operator==(const Lookup&) const = default;
+};
+struct Verdict {
+  enum class Kind : std::uint8_t { Jump, Goto, Drop } kind;
+  std::string chain;
+  bool operator==(const Verdict&) const = default;
+};
+struct DestinationNat {
+  std::uint32_t address_reg;
+  std::uint32_t port_reg;
+  bool operator==(const DestinationNat&) const = default;
+};
+struct Masquerade {  // fully-random
+  bool operator==(const Masquerade&) const = default;
+};
+struct Reject {  // port unreachable
+  bool operator==(const Reject&) const = default;
+};
+
+using Expression = std::variant<
+    LoadPayload,
+    LoadMeta,
+    LoadCt,
+    Bitwise,
+    Compare,
+    SetMark,
+    RandomNumber,
+    Lookup,
+    Verdict,
+    DestinationNat,
+    Masquerade,
+    Reject>;
+
+struct Rule {
+  std::string chain;
+  std::vector<Expression> expressions;
+  std::string comment;
+  bool operator==(const Rule&) const = default;
+};
+
+struct Chain {
+  struct Hook {
+    enum class Type : std::uint8_t { Filter, Nat } type;
+    enum class Point : std::uint8_t { Prerouting, Input, Forward, Output, Postrouting } point;
+    std::int32_t priority;
+    bool operator==(const Hook&) const = default;
+  };
+  std::string name;
+  std::optional<Hook> hook;
+  bool operator==(const Chain&) const = default;
+};
+
+// ---- sets ----
+
+// Every set that the program has. Class4 is the first of fifteen that follow each other: 4, 8 ...
+// 65536 slots.
+enum class SetId : std::uint8_t {
+  ClusterIps,
+  ServiceIps,
+  RefusedIps,
+  DroppedIps,
+  ServiceCidrs,
+  PodCidrs,
+  Hairpin,
+  Endpoints,
+  Class4,
+  LastClass = Class4 + 14,
+};
+inline constexpr std::size_t kSetCount = static_cast<std::size_t>(SetId::LastClass) + 1;
+inline constexpr unsigned kSmallestClassBits = 2;  // four slots
+inline constexpr unsigned kLargestClassBits = 16;
+inline SetId class_set(unsigned bits) {
+  return static_cast<SetId>(static_cast<unsigned>(SetId::Class4) + bits - kSmallestClassBits);
+}
+
+// The parts of a key, in order; a part is padded to a multiple of four bytes.
+enum class KeyShape : std::uint8_t {
+  Address,
+  Frontend,      // address . l4proto . port
+  Hairpin,       // address . address . l4proto . port
+  FrontendSlot,  // address . l4proto . port . slot
+};
+
+struct Set {
+  SetId id;
+  std::string name;
+  KeyShape shape = KeyShape::Address;
+  bool interval = false;
+  bool counter = false;  // each element counts packets
+  bool map = false;      // to address . port
+  std::string comment;
+  bool operator==(const Set&) const = default;
+};
+
+// ---- elements ----
+
+template <std::size_t N>
+struct Bytes {
+  std::uint8_t size = 0;
+  std::array<std::uint8_t, N> bytes{};
+  auto operator<=>(const Bytes&) const = default;
+  std::span<const std::uint8_t> span() const { return {bytes.data(), size}; }
+  void append(const std::uint8_t* data, std::size_t length) {  // padded to four bytes
+    std::memcpy(bytes.data() + size, data, length);
+    size = static_cast<std::uint8_t>(size + ((length + 3) & ~std::size_t{3}));
+  }
+};
+using KeyBytes = Bytes<40>;
+using DataBytes = Bytes<20>;
+
+struct Element {
+  KeyBytes key;
+  DataBytes data;             // maps
+  bool interval_end = false;  // the first address after an interval
+  std::string comment;
+  auto operator<=>(const Element&) const = default;
+};
+
+// ---- the program and its changes ----
+
+struct Program {
+  net::Family family = net::Family::IPv4;
+  std::string comment;  // of the table; holds the version: a hash of everything below
+  std::vector<Set> sets;
+  std::vector<Chain> chains;
+  std::vector<Rule> rules;
+  bool operator==(const Program&) const = default;
+};
+
+// Elements to delete and to add, by set; within a transaction every deletion comes before every
+// addition.
+struct ElementChanges {
+  std::array<std::vector<Element>, kSetCount> deletions;
+  std::array<std::vector<Element>, kSetCount> additions;
+  std::size_t count = 0;
+
+  void add(SetId set, Element element) {
+    additions[static_cast<std::size_t>(set)].push_back(std::move(element));
+    ++count;
+  }
+  void remove(SetId set, Element element) {
+    deletions[static_cast<std::size_t>(set)].push_back(std::move(element));
+    ++count;
+  }
+  void clear() { *this = {}; }
+};
+
+}  // namespace shunt::backend::nft

@@ -1,0 +1,51 @@
+// The seam between the nftables back end and the kernel: read our table, commit changes. Tests put
+// a table in memory here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/nft/ruleset.h"
+#include "base/result.h"
+
+namespace shunt::backend::nft {
+
+// What the kernel holds of our table of one family.
+struct TableState {
+  bool exists = false;
+  std::string comment;                       // carries the program's version
+  std::vector<std::string> sets;             // names, in no order
+  std::map<std::string, std::size_t> rules;  // chain -> number of rules; every chain is there
+};
+
+struct Transaction {
+  // Set: everything of ours in this family goes and this program comes, in the same transaction as
+  // the changes.
+  const Program* replace_program = nullptr;
+  bool delete_table = false;  // the table is there and must go first
+  ElementChanges changes;
+  bool empty() const { return replace_program == nullptr && !delete_table && changes.count == 0; }
+};
+
+struct CommitCost {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t elements = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual Result<TableState> read_table(net::Family family) = 0;
+  // Errc::Again: the table changed meanwhile, what was seen may be inconsistent.
+  virtual Result<> read_elements(
+      net::Family family, const Set& set, const std::function<void(Element&&)>& each) = 0;
+  // All or nothing. `program` describes the sets that the changes speak of.
+  virtual Result<CommitCost> commit(const Program& program, const Transaction& transaction) = 0;
+};
+
+}  // namespace shunt::backend::nft

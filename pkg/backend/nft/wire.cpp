@@ -1,0 +1,265 @@
+#include "backend/nft/wire.h"
+
+#include <libmnl/libmnl.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+
+#include <algorithm>
+
+#include "backend/nft/wire_rules.h"
+#include "netlink/attributes.h"
+#include "netlink/batch.h"
+
+namespace shunt::backend::nft {
+namespace {
+
+using netlink::AttributeBytes;
+
+// A nested attribute holds at most 64 KiB; an element of ours is below 512 bytes.
+constexpr std::size_t kElementListLimit = std::size_t{60} * 1024;
+constexpr std::uint8_t kUserdataComment =
+    0;  // NFTNL_UDATA_*_COMMENT of tables, chains, rules and elements
+
+std::uint8_t family_number(net::Family family) {
+  return family == net::Family::IPv4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
+}
+
+std::vector<std::uint8_t> comment_userdata(const std::string& comment) {
+  const std::string cut = comment.substr(0, kMaxComment);
+  std::vector<std::uint8_t> out(cut.size() + 3);  // ends with a NUL
+  out[0] = kUserdataComment;
+  out[1] = static_cast<std::uint8_t>(cut.size() + 1);
+  std::copy(cut.begin(), cut.end(), out.begin() + 2);
+  return out;
+}
+
+std::string comment_of(AttributeBytes userdata) {
+  while (userdata.size() >= 2 && userdata.size() >= std::size_t{2} + userdata[1]) {
+    const std::size_t length = userdata[1];
+    if (userdata[0] == kUserdataComment) {
+      return std::string(netlink::attribute_text(userdata.subspan(2, length)));
+    }
+    userdata = userdata.subspan(2 + length);
+  }
+  return {};
+}
+
+void put_element(netlink::Batch& batch, const Set& set, const Element& element, bool add) {
+  const std::size_t item = batch.nest(NFTA_LIST_ELEM);
+  const std::size_t key = batch.nest(NFTA_SET_ELEM_KEY);
+  batch.put(NFTA_DATA_VALUE, element.key.span());
+  batch.end_nest(key);
+  if (element.interval_end) {
+    batch.put_be32(NFTA_SET_ELEM_FLAGS, NFT_SET_ELEM_INTERVAL_END);
+  }
+  if (add) {
+    if (set.map) {
+      const std::size_t data = batch.nest(NFTA_SET_ELEM_DATA);
+      batch.put(NFTA_DATA_VALUE, element.data.span());
+      batch.end_nest(data);
+    }
+    if (!element.comment.empty()) {
+      batch.put(NFTA_SET_ELEM_USERDATA, comment_userdata(element.comment));
+    }
+  }
+  batch.end_nest(item);
+}
+
+void put_elements(
+    netlink::Batch& batch,
+    const Set& set,
+    const std::vector<Element>& elements,
+    bool add,
+    std::uint8_t family) {
+  std::size_t i = 0;
+  while (i < elements.size()) {
+    batch.begin(
+        add ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM,
+        static_cast<std::uint16_t>(add ? NLM_F_CREATE : 0),
+        family);
+    batch.put_string(NFTA_SET_ELEM_LIST_TABLE, kTable);
+    batch.put_string(NFTA_SET_ELEM_LIST_SET, set.name);
+    const std::size_t list = batch.nest(NFTA_SET_ELEM_LIST_ELEMENTS);
+    while (i < elements.size() && batch.nest_size(list) < kElementListLimit) {
+      put_element(batch, set, elements[i++], add);
+    }
+    batch.end_nest(list);
+    batch.end();
+  }
+}
+
+void put_changes(netlink::Batch& batch, const Program& program, const ElementChanges& changes) {
+  const std::uint8_t family = family_number(program.family);
+  for (const Set& set : program.sets) {
+    put_elements(batch, set, changes.deletions[static_cast<std::size_t>(set.id)], false, family);
+  }
+  for (const Set& set : program.sets) {
+    put_elements(batch, set, changes.additions[static_cast<std::size_t>(set.id)], true, family);
+  }
+}
+
+void put_table(netlink::Batch& batch, std::uint16_t type, const Program& program) {
+  const bool add = type == NFT_MSG_NEWTABLE;
+  batch.begin(
+      type, static_cast<std::uint16_t>(add ? NLM_F_CREATE : 0), family_number(program.family));
+  batch.put_string(NFTA_TABLE_NAME, kTable);
+  if (add) {
+    batch.put_be32(NFTA_TABLE_FLAGS, 0);
+    batch.put(NFTA_TABLE_USERDATA, comment_userdata(program.comment));
+  }
+  batch.end();
+}
+
+template <std::size_t N>
+bool copy_value(AttributeBytes nested, Bytes<N>& out) {
+  const auto value = netlink::find_attribute(nested, NFTA_DATA_VALUE);
+  if (!value || value->size() > N) {
+    return false;
+  }
+  out = {};
+  out.append(value->data(), value->size());
+  return true;
+}
+
+// False when the element has no key that we could have written.
+bool read_element(AttributeBytes item, Element& element) {
+  bool has_key = false;
+  netlink::for_each_attribute(item, [&](std::uint16_t type, AttributeBytes payload) {
+    if (type == NFTA_SET_ELEM_KEY) {
+      has_key = copy_value(payload, element.key);
+    } else if (type == NFTA_SET_ELEM_DATA) {
+      (void)copy_value(payload, element.data);  // a verdict, which we never write, leaves it empty
+    } else if (type == NFTA_SET_ELEM_FLAGS) {
+      element.interval_end = (netlink::attribute_be32(payload) & NFT_SET_ELEM_INTERVAL_END) != 0;
+    } else if (type == NFTA_SET_ELEM_USERDATA) {
+      element.comment = comment_of(payload);
+    }
+  });
+  return has_key;
+}
+
+// Calls `each` for every attribute of a message, when the message is of our table.
+template <typename Each>
+void for_each_of_ours(AttributeBytes message, std::uint16_t table_attribute, const Each& each) {
+  const auto table = netlink::find_attribute(message, table_attribute);
+  if (table && netlink::attribute_text(*table) == kTable) {
+    netlink::for_each_attribute(message, each);
+  }
+}
+
+std::vector<std::uint8_t> table_selector(std::uint16_t attribute) {
+  std::vector<std::uint8_t> out(MNL_ALIGN(sizeof(nlattr) + sizeof kTable));
+  const nlattr head{static_cast<std::uint16_t>(sizeof(nlattr) + sizeof kTable), attribute};
+  std::memcpy(out.data(), &head, sizeof head);
+  std::memcpy(out.data() + sizeof head, kTable, sizeof kTable);
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KernelTransport>> KernelTransport::open() {
+  auto socket = netlink::Socket::open();
+  if (!socket) {
+    return tl::unexpected(socket.error());
+  }
+  return std::unique_ptr<KernelTransport>(new KernelTransport(std::move(*socket)));
+}
+
+Result<TableState> KernelTransport::read_table(net::Family family) {
+  TableState state;
+  const std::uint8_t number = family_number(family);
+  const auto dump = [&](std::uint16_t type, std::uint16_t selector, const auto& each) {
+    const auto attributes = table_selector(selector);
+    return socket_->dump(NFNL_SUBSYS_NFTABLES, type, number, attributes, each);
+  };
+  auto done = dump(NFT_MSG_GETTABLE, NFTA_TABLE_NAME, [&](AttributeBytes message) {
+    for_each_of_ours(message, NFTA_TABLE_NAME, [&](std::uint16_t type, AttributeBytes payload) {
+      state.exists = true;
+      if (type == NFTA_TABLE_USERDATA) {
+        state.comment = comment_of(payload);
+      }
+    });
+  });
+  if (!done || !state.exists) {
+    return done.map([&] { return state; });
+  }
+  done = dump(NFT_MSG_GETSET, NFTA_SET_TABLE, [&](AttributeBytes message) {
+    for_each_of_ours(message, NFTA_SET_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
+      if (type == NFTA_SET_NAME) {
+        state.sets.emplace_back(netlink::attribute_text(payload));
+      }
+    });
+  });
+  if (done) {
+    done = dump(NFT_MSG_GETCHAIN, NFTA_CHAIN_TABLE, [&](AttributeBytes message) {
+      for_each_of_ours(message, NFTA_CHAIN_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
+        if (type == NFTA_CHAIN_NAME) {
+          state.rules.try_emplace(std::string(netlink::attribute_text(payload)), 0);
+        }
+      });
+    });
+  }
+  if (done) {
+    done = dump(NFT_MSG_GETRULE, NFTA_RULE_TABLE, [&](AttributeBytes message) {
+      for_each_of_ours(message, NFTA_RULE_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
+        if (type == NFTA_RULE_CHAIN) {
+          ++state.rules[std::string(netlink::attribute_text(payload))];
+        }
+      });
+    });
+  }
+  return done.map([&] { return state; });
+}
+
+Result<> KernelTransport::read_elements(
+    net::Family family, const Set& set, const std::function<void(Element&&)>& each) {
+  auto attributes = table_selector(NFTA_SET_ELEM_LIST_TABLE);
+  const nlattr head{
+      static_cast<std::uint16_t>(sizeof(nlattr) + set.name.size() + 1), NFTA_SET_ELEM_LIST_SET};
+  const std::size_t at = attributes.size();
+  attributes.resize(at + sizeof head + MNL_ALIGN(set.name.size() + 1));
+  std::memcpy(attributes.data() + at, &head, sizeof head);
+  std::memcpy(attributes.data() + at + sizeof head, set.name.data(), set.name.size());
+
+  return socket_->dump(
+      NFNL_SUBSYS_NFTABLES,
+      NFT_MSG_GETSETELEM,
+      family_number(family),
+      attributes,
+      [&](AttributeBytes message) {
+        for_each_of_ours(
+            message, NFTA_SET_ELEM_LIST_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
+              if (type != NFTA_SET_ELEM_LIST_ELEMENTS) {
+                return;
+              }
+              netlink::for_each_attribute(payload, [&](std::uint16_t, AttributeBytes item) {
+                Element element;
+                if (read_element(item, element)) {
+                  each(std::move(element));
+                }
+              });
+            });
+      });
+}
+
+Result<CommitCost> KernelTransport::commit(const Program& program, const Transaction& transaction) {
+  netlink::Batch batch(NFNL_SUBSYS_NFTABLES);
+  if (transaction.delete_table) {
+    put_table(batch, NFT_MSG_DELTABLE, program);
+  }
+  if (transaction.replace_program != nullptr) {
+    put_table(batch, NFT_MSG_NEWTABLE, program);
+    put_program(batch, *transaction.replace_program, family_number(program.family));
+  }
+  put_changes(batch, program, transaction.changes);
+  if (batch.empty()) {
+    return CommitCost{};
+  }
+  if (auto done = socket_->commit(batch); !done) {
+    return tl::unexpected(done.error());
+  }
+  return CommitCost{batch.messages(), batch.size(), transaction.changes.count};
+}
+
+}  // namespace shunt::backend::nft

@@ -1,0 +1,27 @@
+// Ruleset values <-> nf_tables netlink messages. The one home of libnftnl.
+#pragma once
+
+#include <memory>
+
+#include "backend/nft/transport.h"
+#include "netlink/socket.h"
+
+namespace shunt::backend::nft {
+
+// Speaks to the kernel of the network namespace that the thread was in when this was opened. One
+// thread.
+class KernelTransport : public Transport {
+ public:
+  static Result<std::unique_ptr<KernelTransport>> open();
+
+  Result<TableState> read_table(net::Family family) override;
+  Result<> read_elements(
+      net::Family family, const Set& set, const std::function<void(Element&&)>& each) override;
+  Result<CommitCost> commit(const Program& program, const Transaction& transaction) override;
+
+ private:
+  explicit KernelTransport(std::unique_ptr<netlink::Socket> socket) : socket_(std::move(socket)) {}
+  std::unique_ptr<netlink::Socket> socket_;
+};
+
+}  // namespace shunt::backend::nft

@@ -1,0 +1,381 @@
+#include "backend/nft/wire_rules.h"
+
+#include <libnftnl/chain.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+#include <libnftnl/set.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_nat.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netlink.h>
+
+#include <cstring>
+
+#include "base/handle.h"
+#include "netlink/batch.h"
+
+namespace shunt::backend::nft {
+namespace {
+
+using NftnlSet = Handle<nftnl_set, nftnl_set_free>;
+using NftnlChain = Handle<nftnl_chain, nftnl_chain_free>;
+using NftnlRule = Handle<nftnl_rule, nftnl_rule_free>;
+
+// A rule or set of ours is below this; libnftnl writes without asking for the room.
+constexpr std::size_t kRoom = std::size_t{16} * 1024;
+
+// ---- userdata: type-length-value triples, which nft reads to print what the kernel does not keep
+// ----
+
+class Userdata {
+ public:
+  Userdata& bytes(std::uint8_t type, const std::vector<std::uint8_t>& value) {
+    out_.push_back(type);
+    out_.push_back(static_cast<std::uint8_t>(value.size()));
+    out_.insert(out_.end(), value.begin(), value.end());
+    return *this;
+  }
+  Userdata& number(std::uint8_t type, std::uint32_t value) {
+    std::vector<std::uint8_t> raw(sizeof value);
+    std::memcpy(raw.data(), &value, sizeof value);  // host order, as libnftnl writes it
+    return bytes(type, raw);
+  }
+  Userdata& text(std::uint8_t type, const std::string& value) {
+    std::vector<std::uint8_t> raw(value.begin(), value.end());
+    raw.push_back(0);
+    return bytes(type, raw);
+  }
+  const std::vector<std::uint8_t>& get() const { return out_; }
+
+ private:
+  std::vector<std::uint8_t> out_;
+};
+
+// libnftnl/udata.h and nft's own numbers (nftables 1.0.6, src/expression.c, src/payload.c,
+// src/proto.c): they are part of nft's stored format. A map declared with `typeof` keeps its key
+// and data as expressions.
+constexpr std::uint8_t kSetKeyByteOrder = 0;
+constexpr std::uint8_t kSetDataByteOrder = 1;
+constexpr std::uint8_t kSetKeyTypeof = 3;
+constexpr std::uint8_t kSetDataTypeof = 4;
+constexpr std::uint8_t kSetComment = 7;
+constexpr std::uint32_t kBigEndian = 2;
+constexpr std::uint8_t kExpressionKind = 0;
+constexpr std::uint8_t kExpressionBody = 1;
+constexpr std::uint32_t kKindPayload = 7;
+constexpr std::uint32_t kKindMeta = 9;
+constexpr std::uint32_t kKindConcat = 13;
+constexpr std::uint32_t kKindNumgen = 23;
+constexpr std::uint32_t kProtoTh = 11;
+constexpr std::uint32_t kProtoIp = 12;
+constexpr std::uint32_t kProtoIp6 = 13;
+constexpr std::uint32_t kIpDaddr = 12;
+constexpr std::uint32_t kIp6Daddr = 9;
+constexpr std::uint32_t kThDport = 2;
+
+std::vector<std::uint8_t> expression(std::uint32_t kind, const Userdata& body) {
+  return Userdata().number(kExpressionKind, kind).bytes(kExpressionBody, body.get()).get();
+}
+std::vector<std::uint8_t> payload_expression(std::uint32_t proto, std::uint32_t field) {
+  return expression(kKindPayload, Userdata().number(0, proto).number(1, field));
+}
+std::vector<std::uint8_t> daddr_expression(bool v6) {
+  return payload_expression(v6 ? kProtoIp6 : kProtoIp, v6 ? kIp6Daddr : kIpDaddr);
+}
+
+std::vector<std::uint8_t> map_userdata(bool v6) {
+  const std::vector<std::uint8_t> dport = payload_expression(kProtoTh, kThDport);
+  // ip daddr . meta l4proto . th dport . numgen random mod 65536
+  Userdata key;
+  key.bytes(0, daddr_expression(v6));
+  key.bytes(1, expression(kKindMeta, Userdata().number(0, NFT_META_L4PROTO)));
+  key.bytes(2, dport);
+  key.bytes(
+      3,
+      expression(
+          kKindNumgen,
+          Userdata().number(0, NFT_NG_RANDOM).number(1, 1U << kLargestClassBits).number(2, 0)));
+  // ip daddr . th dport
+  Userdata data;
+  data.bytes(0, daddr_expression(v6)).bytes(1, dport);
+  return Userdata()
+      .number(kSetKeyByteOrder, 0)
+      .number(kSetDataByteOrder, 0)
+      .bytes(kSetKeyTypeof, expression(kKindConcat, key))
+      .bytes(kSetDataTypeof, expression(kKindConcat, data))
+      .get();
+}
+
+// ---- sets ----
+
+// nft's type numbers; a concatenation folds them, six bits each.
+constexpr std::uint32_t kTypeIpv4 = 7;
+constexpr std::uint32_t kTypeIpv6 = 8;
+constexpr std::uint32_t kTypeProto = 12;
+constexpr std::uint32_t kTypeService = 13;
+constexpr std::uint32_t kTypeInteger = 4;
+
+struct KeyType {
+  std::uint32_t type;
+  std::uint32_t length;
+};
+
+KeyType key_type(KeyShape shape, bool v6) {
+  const std::uint32_t address = v6 ? kTypeIpv6 : kTypeIpv4;
+  const std::uint32_t size = v6 ? 16 : 4;
+  const std::uint32_t frontend = (address << 6 | kTypeProto) << 6 | kTypeService;
+  switch (shape) {
+    case KeyShape::Address:
+      return {address, size};
+    case KeyShape::Frontend:
+      return {frontend, size + 8};
+    case KeyShape::Hairpin:
+      return {((address << 6 | address) << 6 | kTypeProto) << 6 | kTypeService, 2 * size + 8};
+    case KeyShape::FrontendSlot:
+      return {frontend << 6 | kTypeInteger, size + 12};
+  }
+  return {};
+}
+
+void put_set(netlink::Batch& batch, const Set& set, std::uint8_t family, std::uint32_t id) {
+  const bool v6 = family == NFPROTO_IPV6;
+  const NftnlSet made(nftnl_set_alloc());
+  nftnl_set_set_str(made.get(), NFTNL_SET_TABLE, kTable);
+  nftnl_set_set_str(made.get(), NFTNL_SET_NAME, set.name.c_str());
+  nftnl_set_set_u32(made.get(), NFTNL_SET_FAMILY, family);
+  nftnl_set_set_u32(made.get(), NFTNL_SET_ID, id);
+  const KeyType key = key_type(set.shape, v6);
+  nftnl_set_set_u32(made.get(), NFTNL_SET_KEY_TYPE, key.type);
+  nftnl_set_set_u32(made.get(), NFTNL_SET_KEY_LEN, key.length);
+  std::uint32_t flags = 0;
+  Userdata userdata;
+  if (set.interval) {
+    flags |= NFT_SET_INTERVAL;
+    userdata.number(kSetKeyByteOrder, kBigEndian);
+  }
+  std::vector<std::uint8_t> raw;
+  if (set.map) {
+    flags |= NFT_SET_MAP;
+    const std::uint32_t address = v6 ? kTypeIpv6 : kTypeIpv4;
+    nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_TYPE, address << 6 | kTypeService);
+    nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_LEN, v6 ? 20 : 8);
+    raw = map_userdata(v6);
+  } else {
+    if (!set.comment.empty()) {
+      userdata.text(kSetComment, set.comment);
+    }
+    raw = userdata.get();
+  }
+  if (set.map && !set.comment.empty()) {
+    const auto comment = Userdata().text(kSetComment, set.comment).get();
+    raw.insert(raw.end(), comment.begin(), comment.end());
+  }
+  nftnl_set_set_u32(made.get(), NFTNL_SET_FLAGS, flags);
+  if (!raw.empty()) {
+    (void)nftnl_set_set_data(  // fails only without memory
+        made.get(),
+        NFTNL_SET_USERDATA,
+        raw.data(),
+        static_cast<std::uint32_t>(raw.size()));
+  }
+  if (set.counter) {
+    nftnl_set_add_expr(made.get(), nftnl_expr_alloc("counter"));
+  }
+  batch.begin(NFT_MSG_NEWSET, NLM_F_CREATE, family);
+  batch.payload(
+      kRoom, [&](nlmsghdr* message) { nftnl_set_nlmsg_build_payload(message, made.get()); });
+  batch.end();
+}
+
+// ---- chains ----
+
+std::uint32_t hook_number(Chain::Hook::Point point) {
+  switch (point) {
+    case Chain::Hook::Point::Prerouting:
+      return NF_INET_PRE_ROUTING;
+    case Chain::Hook::Point::Input:
+      return NF_INET_LOCAL_IN;
+    case Chain::Hook::Point::Forward:
+      return NF_INET_FORWARD;
+    case Chain::Hook::Point::Output:
+      return NF_INET_LOCAL_OUT;
+    case Chain::Hook::Point::Postrouting:
+      return NF_INET_POST_ROUTING;
+  }
+  return 0;
+}
+
+void put_chain(netlink::Batch& batch, const Chain& chain, std::uint8_t family) {
+  const NftnlChain made(nftnl_chain_alloc());
+  nftnl_chain_set_str(made.get(), NFTNL_CHAIN_TABLE, kTable);
+  nftnl_chain_set_str(made.get(), NFTNL_CHAIN_NAME, chain.name.c_str());
+  if (chain.hook) {
+    nftnl_chain_set_u32(made.get(), NFTNL_CHAIN_HOOKNUM, hook_number(chain.hook->point));
+    nftnl_chain_set_s32(made.get(), NFTNL_CHAIN_PRIO, chain.hook->priority);
+    nftnl_chain_set_str(
+        made.get(),
+        NFTNL_CHAIN_TYPE,
+        chain.hook->type == Chain::Hook::Type::Nat ? "nat" : "filter");
+    nftnl_chain_set_u32(made.get(), NFTNL_CHAIN_POLICY, NF_ACCEPT);
+  }
+  batch.begin(NFT_MSG_NEWCHAIN, NLM_F_CREATE, family);
+  batch.payload(
+      kRoom, [&](nlmsghdr* message) { nftnl_chain_nlmsg_build_payload(message, made.get()); });
+  batch.end();
+}
+
+// ---- rules ----
+
+void set_bytes(nftnl_expr* e, std::uint16_t attribute, const void* data, std::size_t size) {
+  (void)nftnl_expr_set(
+      e, attribute, data, static_cast<std::uint32_t>(size));  // fails only without memory
+}
+
+struct Builder {
+  std::uint8_t family;
+
+  nftnl_expr* operator()(const LoadPayload& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("payload");
+    nftnl_expr_set_u32(
+        e,
+        NFTNL_EXPR_PAYLOAD_BASE,
+        in.base == LoadPayload::Base::Network ? NFT_PAYLOAD_NETWORK_HEADER
+                                              : NFT_PAYLOAD_TRANSPORT_HEADER);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, in.offset);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, in.length);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, in.reg);
+    return e;
+  }
+  nftnl_expr* operator()(const LoadMeta& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("meta");
+    std::uint32_t key = NFT_META_L4PROTO;
+    if (in.key == LoadMeta::Key::Mark) {
+      key = NFT_META_MARK;
+    } else if (in.key == LoadMeta::Key::IifName) {
+      key = NFT_META_IIFNAME;
+    }
+    nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, key);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_META_DREG, in.reg);
+    return e;
+  }
+  nftnl_expr* operator()(const LoadCt& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("ct");
+    nftnl_expr_set_u32(
+        e, NFTNL_EXPR_CT_KEY, in.key == LoadCt::Key::State ? NFT_CT_STATE : NFT_CT_STATUS);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, in.reg);
+    return e;
+  }
+  nftnl_expr* operator()(const Bitwise& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("bitwise");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, in.reg);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, in.reg);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, sizeof in.mask);
+    set_bytes(e, NFTNL_EXPR_BITWISE_MASK, &in.mask, sizeof in.mask);
+    set_bytes(e, NFTNL_EXPR_BITWISE_XOR, &in.exclusive, sizeof in.exclusive);
+    return e;
+  }
+  nftnl_expr* operator()(const Compare& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("cmp");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, in.reg);
+    nftnl_expr_set_u32(
+        e, NFTNL_EXPR_CMP_OP, in.op == Compare::Op::Equal ? NFT_CMP_EQ : NFT_CMP_NEQ);
+    set_bytes(e, NFTNL_EXPR_CMP_DATA, in.bytes.data(), in.bytes.size());
+    return e;
+  }
+  nftnl_expr* operator()(const SetMark& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("meta");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, NFT_META_MARK);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_META_SREG, in.reg);
+    return e;
+  }
+  nftnl_expr* operator()(const RandomNumber& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("numgen");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_NG_DREG, in.reg);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_NG_TYPE, NFT_NG_RANDOM);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_NG_MODULUS, in.modulus);
+    return e;
+  }
+  nftnl_expr* operator()(const Lookup& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("lookup");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, in.reg);
+    if (in.data_reg) {
+      nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_DREG, *in.data_reg);
+    }
+    if (in.invert) {
+      nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_FLAGS, NFT_LOOKUP_F_INV);
+    }
+    nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, in.set.c_str());
+    return e;
+  }
+  nftnl_expr* operator()(const Verdict& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("immediate");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+    std::uint32_t code = NF_DROP;
+    if (in.kind != Verdict::Kind::Drop) {
+      const int jump = in.kind == Verdict::Kind::Jump ? NFT_JUMP : NFT_GOTO;
+      code = static_cast<std::uint32_t>(jump);
+      nftnl_expr_set_str(e, NFTNL_EXPR_IMM_CHAIN, in.chain.c_str());
+    }
+    nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, code);
+    return e;
+  }
+  nftnl_expr* operator()(const DestinationNat& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("nat");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_TYPE, NFT_NAT_DNAT);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_FAMILY, family);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_REG_ADDR_MIN, in.address_reg);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_NAT_REG_PROTO_MIN, in.port_reg);
+    return e;
+  }
+  nftnl_expr* operator()(const Masquerade&) const {
+    nftnl_expr* e = nftnl_expr_alloc("masq");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_MASQ_FLAGS, NF_NAT_RANGE_PROTO_RANDOM_FULLY);
+    return e;
+  }
+  nftnl_expr* operator()(const Reject&) const {
+    nftnl_expr* e = nftnl_expr_alloc("reject");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE, NFT_REJECT_ICMP_UNREACH);
+    // Port unreachable: code 3 of ICMP, 4 of ICMPv6.
+    nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE, family == NFPROTO_IPV6 ? 4 : 3);
+    return e;
+  }
+};
+
+void put_rule(netlink::Batch& batch, const Rule& rule, std::uint8_t family) {
+  const NftnlRule made(nftnl_rule_alloc());
+  nftnl_rule_set_str(made.get(), NFTNL_RULE_TABLE, kTable);
+  nftnl_rule_set_str(made.get(), NFTNL_RULE_CHAIN, rule.chain.c_str());
+  nftnl_rule_set_u32(made.get(), NFTNL_RULE_FAMILY, family);
+  for (const Expression& in : rule.expressions) {
+    nftnl_rule_add_expr(made.get(), std::visit(Builder{family}, in));
+  }
+  if (!rule.comment.empty()) {
+    const auto userdata = Userdata().text(0, rule.comment).get();
+    (void)nftnl_rule_set_data(  // fails only without memory
+        made.get(),
+        NFTNL_RULE_USERDATA,
+        userdata.data(),
+        static_cast<std::uint32_t>(userdata.size()));
+  }
+  batch.begin(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, family);
+  batch.payload(
+      kRoom, [&](nlmsghdr* message) { nftnl_rule_nlmsg_build_payload(message, made.get()); });
+  batch.end();
+}
+
+}  // namespace
+
+void put_program(netlink::Batch& batch, const Program& program, std::uint8_t family) {
+  std::uint32_t id = 0;
+  for (const Set& set : program.sets) {
+    put_set(batch, set, family, ++id);
+  }
+  for (const Chain& chain : program.chains) {
+    put_chain(batch, chain, family);
+  }
+  for (const Rule& rule : program.rules) {
+    put_rule(batch, rule, family);
+  }
+}
+
+}  // namespace shunt::backend::nft

@@ -1,0 +1,22 @@
+// The sets, chains and rules of a program as netlink messages; the part of wire that needs
+// libnftnl's builders.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/nft/ruleset.h"
+
+namespace shunt::netlink {
+class Batch;
+}
+
+namespace shunt::backend::nft {
+
+// The kernel gives an element 256 bytes of userdata; nft itself stops at 128 characters of comment,
+// and a listing with a longer one could not be loaded again.
+inline constexpr std::size_t kMaxComment = 127;
+
+void put_program(netlink::Batch& batch, const Program& program, std::uint8_t family);
+
+}  // namespace shunt::backend::nft

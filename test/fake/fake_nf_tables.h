@@ -1,0 +1,115 @@
+// A kernel in memory, as the nftables back end sees it: one table, transactions that are all or
+// nothing, and the errors that the real one gives (deleting what is not there: ENOENT; adding a map
+// element with other data: EEXIST).
+#pragma once
+
+#include <array>
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backend/nft/transport.h"
+
+namespace shunt::test {
+
+struct FakeTable {
+  using Elements = std::map<std::pair<backend::nft::KeyBytes, bool>, backend::nft::Element>;
+  bool exists = false;
+  std::string comment;
+  std::map<std::string, std::size_t> rules;
+  std::vector<std::string> set_names;
+  std::array<Elements, backend::nft::kSetCount> sets;
+
+  // What happened.
+  int commits = 0;
+  int program_writes = 0;
+  // Called before a transaction: an error makes it fail whole.
+  std::function<Result<>(const backend::nft::Transaction&)> judge;
+};
+
+class FakeTransport : public backend::nft::Transport {
+ public:
+  explicit FakeTransport(std::shared_ptr<FakeTable> table) : table_(std::move(table)) {}
+
+  Result<backend::nft::TableState> read_table(net::Family) override {
+    return backend::nft::TableState{
+        table_->exists, table_->comment, table_->set_names, table_->rules};
+  }
+
+  Result<> read_elements(
+      net::Family,
+      const backend::nft::Set& set,
+      const std::function<void(backend::nft::Element&&)>& each) override {
+    for (const auto& [key, element] : table_->sets[static_cast<std::size_t>(set.id)]) {
+      each(backend::nft::Element(element));
+    }
+    return {};
+  }
+
+  Result<backend::nft::CommitCost> commit(
+      const backend::nft::Program& program, const backend::nft::Transaction& transaction) override {
+    if (table_->judge) {
+      if (auto verdict = table_->judge(transaction); !verdict) {
+        return tl::unexpected(verdict.error());
+      }
+    }
+    FakeTable next = *table_;
+    if (transaction.delete_table) {
+      if (!next.exists) {
+        return fail(Errc::Stale, "no table", ENOENT);
+      }
+      next.exists = false;
+      next.sets = {};
+      next.rules.clear();
+      next.set_names.clear();
+    }
+    if (transaction.replace_program != nullptr) {
+      write_program(next, program);
+    }
+    if (transaction.changes.count > 0 && !next.exists) {
+      return fail(Errc::Stale, "no table", ENOENT);
+    }
+    for (std::size_t set = 0; set < backend::nft::kSetCount; ++set) {
+      for (const auto& element : transaction.changes.deletions[set]) {
+        if (next.sets[set].erase({element.key, element.interval_end}) == 0) {
+          return fail(Errc::Stale, "no such element", ENOENT);
+        }
+      }
+    }
+    for (std::size_t set = 0; set < backend::nft::kSetCount; ++set) {
+      for (const auto& element : transaction.changes.additions[set]) {
+        const auto [at, added] =
+            next.sets[set].try_emplace({element.key, element.interval_end}, element);
+        if (!added && at->second.data != element.data) {
+          return fail(Errc::Stale, "element exists with other data", EEXIST);
+        }
+      }
+    }
+    ++next.commits;
+    *table_ = std::move(next);
+    return backend::nft::CommitCost{1, 1, transaction.changes.count};
+  }
+
+ private:
+  static void write_program(FakeTable& table, const backend::nft::Program& program) {
+    table.exists = true;
+    table.comment = program.comment;
+    ++table.program_writes;
+    for (const auto& set : program.sets) {
+      table.set_names.push_back(set.name);
+    }
+    for (const auto& chain : program.chains) {
+      table.rules.try_emplace(chain.name, 0);
+    }
+    for (const auto& rule : program.rules) {
+      ++table.rules[rule.chain];
+    }
+  }
+
+  std::shared_ptr<FakeTable> table_;
+};
+
+}  // namespace shunt::test
