@@ -1,0 +1,62 @@
+// What the kernel holds of our table, read back through the wire, in a form that two states can be
+// compared by.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "backend/nft/keys.h"
+#include "backend/nft/program.h"
+#include "backend/nft/wire.h"
+
+namespace shunt::test {
+
+// set, key, data, comment. Where in its frontend's slots an endpoint sits is left out: that depends
+// on history, and only that.
+using TableContents = std::multiset<
+    std::tuple<std::string, std::vector<std::uint8_t>, std::vector<std::uint8_t>, std::string>>;
+
+// Of the network namespace of the calling thread. Throws when the slots of a frontend are not
+// 0..K-1.
+inline TableContents table_contents(net::Family family) {
+  using namespace backend::nft;  // NOLINT(google-build-using-namespace): a test's helper
+  auto transport = KernelTransport::open();
+  if (!transport) {
+    throw std::runtime_error(transport.error().what);
+  }
+  const Program program = make_program(family, {});  // the sets are the same whatever the settings
+  TableContents out;
+  std::map<desired::FrontendKey, std::set<std::uint32_t>> slots;
+  for (const Set& set : program.sets) {
+    const auto read = (*transport)->read_elements(family, set, [&](Element&& element) {
+      auto key = element.key.span();
+      if (set.id == SetId::Endpoints) {
+        const auto decoded = decode_slot(family, element.key);
+        slots[decoded.value().frontend].insert(decoded->slot);
+        key = key.first(key.size() - 4);
+      }
+      const auto data = element.data.span();
+      out.emplace(
+          set.name,
+          std::vector<std::uint8_t>(key.begin(), key.end()),
+          std::vector<std::uint8_t>(data.begin(), data.end()),
+          element.comment);
+    });
+    if (!read) {
+      throw std::runtime_error(set.name + ": " + read.error().what);
+    }
+  }
+  for (const auto& [key, numbers] : slots) {
+    if (*numbers.rbegin() != numbers.size() - 1) {
+      throw std::runtime_error("slots of " + to_string(key) + " have a gap");
+    }
+  }
+  return out;
+}
+
+}  // namespace shunt::test
