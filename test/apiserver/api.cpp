@@ -1,0 +1,236 @@
+#include "test/apiserver/api.h"
+
+namespace shunt::test_api {
+namespace {
+
+std::string_view verb_of(const Request& request, const Target& target) {
+  if (request.method == "GET") {
+    if (request.query_flag("watch")) {
+      return "watch";
+    }
+    return target.name.empty() ? "list" : "get";
+  }
+  if (request.method == "POST") {
+    return "create";
+  }
+  if (request.method == "PUT") {
+    return "update";
+  }
+  if (request.method == "PATCH") {
+    return "patch";
+  }
+  return request.method == "DELETE" ? "delete" : "unknown";
+}
+
+bool accepts_json(const Request& request) {
+  const std::string accept = request.header("accept");
+  return accept.empty() || accept.find("*/*") != std::string::npos ||
+         accept.find("application/json") != std::string::npos ||
+         accept.find("application/*") != std::string::npos;
+}
+
+// Health and version, which a client may ask before anything else.
+bool handle_extras(const Request& request, Response& response) {
+  if (request.path == "/healthz" || request.path == "/livez" || request.path == "/readyz") {
+    response.send(200, standard_headers("text/plain; charset=utf-8"), "ok");
+    return true;
+  }
+  if (request.path == "/version") {
+    send_json(
+        request,
+        response,
+        200,
+        R"({"major":"1","minor":"36","gitVersion":"v1.36.0-test","platform":"linux/amd64"})");
+    return true;
+  }
+  return false;
+}
+
+// Applies faults that come before an answer. True: the fault was the answer.
+bool strike(
+    Context context,
+    const Request& request,
+    const Target& target,
+    std::string_view verb,
+    Response& response) {
+  for (const FaultPtr& fault : context.faults.take(target.plural, verb)) {
+    switch (fault->kind) {
+      case FaultKind::Stall:
+        if (!fault->before_headers) {
+          response.begin(200, standard_headers("application/json"));
+          (void)response.flush();  // sit_out sees a client that left
+        }
+        if (!sit_out(context, response, target.table.index, *fault)) {
+          return true;
+        }
+        break;
+      case FaultKind::Delay:
+        (void)response.wait(-1, fault->delay_ms);  // a client that left is seen at the next write
+        break;
+      case FaultKind::Cut:
+        response.shape.cut_after = fault->bytes;
+        response.shape.reset = fault->reset;
+        break;
+      case FaultKind::Slow:
+        response.shape.bytes_per_write = fault->bytes;
+        response.shape.write_delay_ms = fault->delay_ms;
+        break;
+      case FaultKind::WrongContent:
+        response.send(
+            200,
+            {{"Content-Type", "text/html"}},
+            fault->text.empty() ? "<html><body>Welcome to the proxy</body></html>" : fault->text);
+        return true;
+      case FaultKind::Status: {
+        Status status = generic(fault->code);
+        if (!fault->text.empty()) {
+          status.message = fault->text;
+        }
+        status.retry_after_seconds = fault->retry_after;
+        send_status(request, response, status);
+        return true;
+      }
+      case FaultKind::ErrorEvent:
+      case FaultKind::MalformedJson:
+      case FaultKind::Refuse:
+        break;  // not taken here
+    }
+  }
+  return false;
+}
+
+Answer<> route(
+    Context context,
+    const Request& request,
+    const Target& target,
+    std::string_view verb,
+    Response& response) {
+  if (target.table.resource == nullptr) {
+    return refuse(path_not_found());
+  }
+  if (!accepts_json(request)) {
+    return refuse(not_acceptable());
+  }
+  if (verb == "watch") {
+    return handle_watch(context, target, request, response);
+  }
+  if (verb == "list") {
+    return handle_list(context, target, request, response);
+  }
+  if (verb != "get") {
+    return handle_write(context, target, request, response);
+  }
+  const ObjectPtr object =
+      context.store.find(target.table.index, object_key(target.ns, target.name));
+  if (!object) {
+    return refuse(not_found(*target.table.resource, target.name));
+  }
+  send_json(request, response, 200, standalone(*target.table.resource, *object));
+  return {};
+}
+
+}  // namespace
+
+bool wants_pretty(const Request& request) {
+  const std::string pretty = request.query_value("pretty");
+  if (!pretty.empty()) {
+    return pretty == "true" || pretty == "1";
+  }
+  const std::string agent = request.header("user-agent");
+  return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
+}
+
+void send_json(const Request& request, Response& response, int code, std::string_view compact) {
+  std::string body;
+  if (wants_pretty(request)) {
+    Indenter().feed(compact, body);
+  } else {
+    body.assign(compact);
+    body += '\n';
+  }
+  response.send(code, standard_headers("application/json"), body);
+}
+
+void send_status(const Request& request, Response& response, const Status& status) {
+  if (response.started()) {  // a stall has already promised 200: all we can do is to hang up
+    response.drop();
+    return;
+  }
+  auto headers = standard_headers("application/json");
+  if (status.code == 401) {  // refused before priority and fairness has a say
+    headers.erase("X-Kubernetes-Pf-Flowschema-Uid");
+    headers.erase("X-Kubernetes-Pf-Prioritylevel-Uid");
+  }
+  if (status.code == 403) {
+    headers.emplace("X-Content-Type-Options", "nosniff");
+  }
+  if (status.retry_after_seconds > 0) {
+    headers.emplace("Retry-After", std::to_string(status.retry_after_seconds));
+  }
+  std::string body;
+  if (wants_pretty(request)) {
+    Indenter().feed(status.to_json().dump(), body);
+  } else {
+    body = status.to_json().dump() + "\n";
+  }
+  response.send(status.code, std::move(headers), body);
+}
+
+bool sit_out(Context context, Response& response, std::size_t table, const Fault& fault) {
+  WakeFd bell;
+  context.store.subscribe(table, bell);
+  bool here = true;
+  while (here && !fault.lifted) {
+    here = response.wait(bell.fd(), -1) != Stream::Wait::Gone;
+    bell.clear();
+  }
+  context.store.unsubscribe(table, bell);
+  return here;
+}
+
+void handle_api(Context context, const Request& request, Response& response) {
+  RequestRecord record{
+      request.method,
+      "",
+      request.target,
+      "",
+      request.header("user-agent"),
+      request.header("accept"),
+      0};
+  response.on_head = [&](int code) {
+    record.code = code;
+    context.stats.answered(record);
+  };
+  const auto target = parse_target(request.path);
+  const std::string_view verb = target ? verb_of(request, *target) : "";
+  if (target) {
+    record.verb = verb;
+    record.resource = target->plural;
+  }
+  const auto identity = authenticate(context.options.auth, request);
+  if (!identity) {
+    send_status(request, response, identity.error());
+    return;
+  }
+  record.user = identity->user;
+  if (handle_extras(request, response)) {
+    return;
+  }
+  if (!target) {
+    send_status(request, response, path_not_found());
+    return;
+  }
+  if (const auto denied = check_access(context.options.auth, *identity, verb, *target)) {
+    send_status(request, response, *denied);
+    return;
+  }
+  if (strike(context, request, *target, verb, response)) {
+    return;
+  }
+  const auto answer = route(context, request, *target, verb, response);
+  if (!answer) {
+    send_status(request, response, answer.error());
+  }
+}
+
+}  // namespace shunt::test_api
