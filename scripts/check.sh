@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The checks that need no machine of their own: format, static analysis, shell scripts, the shape of the tree.
+#   scripts/check.sh [--all]    clang-tidy over what is not committed, or over all of pkg and cmd
+# CI runs it with --all.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+all=${1:-}
+failed=0
+
+mapfile -t sources < <(git ls-files --cached --others --exclude-standard '*.cpp' '*.h')
+if ! clang-format-14 --dry-run -Werror "${sources[@]}" 2>/tmp/format.$$; then
+  grep -E 'error:' /tmp/format.$$ | cut -d: -f1 | sort -u | sed 's/^/not formatted: /'
+  failed=1
+fi
+rm -f /tmp/format.$$
+
+mapfile -t scripts < <(git ls-files --cached --others --exclude-standard 'scripts/*.sh' '.ci/*')
+shellcheck "${scripts[@]}" || failed=1
+
+# The top level is exactly this.
+for entry in $(git ls-files --cached --others --exclude-standard | cut -d/ -f1 | sort -u); do
+  case $entry in
+    CMakeLists.txt | cmd | pkg | deploy | test | scripts | Dockerfile | README.md | LICENSE | .*) ;;
+    *)
+      echo "unexpected at the top level: $entry"
+      failed=1
+      ;;
+  esac
+done
+
+if [ ! -f build/dev/compile_commands.json ]; then
+  scripts/build.sh dev >/dev/null
+fi
+if [ "$all" = --all ]; then
+  mapfile -t tidy < <(git ls-files --cached --others --exclude-standard 'pkg/*.cpp' 'cmd/*.cpp')
+else
+  mapfile -t tidy < <(git diff --name-only --diff-filter=d HEAD -- '*.cpp' && git ls-files --others --exclude-standard '*.cpp')
+fi
+compiled=()
+for file in "${tidy[@]}"; do
+  if grep -q "$PWD/$file" build/dev/compile_commands.json; then
+    compiled+=("$file")
+  fi
+done
+if [ ${#compiled[@]} -gt 0 ]; then
+  echo "clang-tidy: ${#compiled[@]} files"
+  printf '%s\n' "${compiled[@]}" |
+    xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build/dev --quiet 2>/dev/null || failed=1
+fi
+[ $failed -eq 0 ] && echo "check: ok"
+exit $failed
