@@ -51,11 +51,8 @@ class KernelMirror {
   void stage_sweep();
 
   const ElementChanges& staged();  // completes the shared elements; call before sending
-  std::size_t staged_count() const { return changes_.count; }
-  void commit();   // the kernel took it
-  void discard();  // it did not
-
-  std::size_t frontends() const { return entries_.size(); }
+  void commit();                   // the kernel took it
+  void discard();                  // it did not
 
  private:
   struct Shared {

@@ -148,35 +148,29 @@ void put_set(netlink::Batch& batch, const Set& set, std::uint8_t family, std::ui
   nftnl_set_set_u32(made.get(), NFTNL_SET_KEY_TYPE, key.type);
   nftnl_set_set_u32(made.get(), NFTNL_SET_KEY_LEN, key.length);
   std::uint32_t flags = 0;
-  Userdata userdata;
+  std::vector<std::uint8_t> userdata;
   if (set.interval) {
     flags |= NFT_SET_INTERVAL;
-    userdata.number(kSetKeyByteOrder, kBigEndian);
+    userdata = Userdata().number(kSetKeyByteOrder, kBigEndian).get();
   }
-  std::vector<std::uint8_t> raw;
   if (set.map) {
     flags |= NFT_SET_MAP;
     const std::uint32_t address = v6 ? kTypeIpv6 : kTypeIpv4;
     nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_TYPE, address << 6 | kTypeService);
     nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_LEN, v6 ? 20 : 8);
-    raw = map_userdata(v6);
-  } else {
-    if (!set.comment.empty()) {
-      userdata.text(kSetComment, set.comment);
-    }
-    raw = userdata.get();
+    userdata = map_userdata(v6);
   }
-  if (set.map && !set.comment.empty()) {
+  if (!set.comment.empty()) {
     const auto comment = Userdata().text(kSetComment, set.comment).get();
-    raw.insert(raw.end(), comment.begin(), comment.end());
+    userdata.insert(userdata.end(), comment.begin(), comment.end());
   }
   nftnl_set_set_u32(made.get(), NFTNL_SET_FLAGS, flags);
-  if (!raw.empty()) {
+  if (!userdata.empty()) {
     (void)nftnl_set_set_data(  // fails only without memory
         made.get(),
         NFTNL_SET_USERDATA,
-        raw.data(),
-        static_cast<std::uint32_t>(raw.size()));
+        userdata.data(),
+        static_cast<std::uint32_t>(userdata.size()));
   }
   if (set.counter) {
     nftnl_set_add_expr(made.get(), nftnl_expr_alloc("counter"));
