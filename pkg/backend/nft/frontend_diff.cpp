@@ -6,6 +6,7 @@
 
 #include "backend/nft/keys.h"
 #include "backend/nft/wire_rules.h"
+#include "base/fnv1a.h"
 
 namespace shunt::backend::nft {
 namespace {
@@ -118,11 +119,9 @@ std::string frontend_comment(std::string_view service) {
 }
 
 std::uint64_t comment_hash(std::string_view comment) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
-  for (const char c : comment) {
-    hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
-  }
-  return hash;
+  Fnv1a hash;
+  hash.bytes(comment);
+  return hash.value();
 }
 
 FrontendState diff_frontend(

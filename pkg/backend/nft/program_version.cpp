@@ -3,35 +3,33 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/fnv1a.h"
+
 namespace shunt::backend::nft {
 namespace {
 
-// FNV-1a, 64 bits: nobody attacks it, it only has to tell our own versions apart.
 class Digest {
  public:
   void text(std::string_view value) {
     number(value.size());
-    for (const char c : value) {
-      byte(static_cast<std::uint8_t>(c));
-    }
+    hash_.bytes(value);
   }
   void number(std::uint64_t value) {
     for (unsigned shift = 0; shift < 64; shift += 8) {
-      byte(static_cast<std::uint8_t>(value >> shift));
+      hash_.byte(static_cast<std::uint8_t>(value >> shift));
     }
   }
   std::string hex() const {
     constexpr char kDigits[] = "0123456789abcdef";
     std::string out;
     for (unsigned shift = 64; shift > 0; shift -= 4) {
-      out += kDigits[state_ >> (shift - 4) & 15];
+      out += kDigits[hash_.value() >> (shift - 4) & 15];
     }
     return out;
   }
 
  private:
-  void byte(std::uint8_t value) { state_ = (state_ ^ value) * 0x100000001b3ULL; }
-  std::uint64_t state_ = 0xcbf29ce484222325ULL;
+  Fnv1a hash_;
 };
 
 void digest(Digest& out, const LoadPayload& e) {
