@@ -209,6 +209,8 @@ TEST_CASE("a restart writes nothing, another program replaces the table, clean-u
     }
     world.wanted.service_cidrs = {
         *net::parse_cidr(family == net::Family::IPv4 ? "10.96.0.0/12" : "fd60::/108")};
+    world.wanted.pod_cidrs = {
+        *net::parse_cidr(family == net::Family::IPv4 ? "10.64.0.0/14" : "fd64::/48")};
     world.apply(*start(family, by_source()));
     CHECK(world.apply(*start(family, by_source())).commits == 0);
     const TableContents before = table_contents(family);

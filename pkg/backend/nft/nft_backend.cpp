@@ -115,8 +115,8 @@ Result<> NftBackend::cleanup() {
 
 // ---- writing ----
 
-Result<> NftBackend::commit(ApplyReport& report) {
-  Transaction transaction;
+// Sends what is staged; the mirror follows when the kernel took it, and forgets it when not.
+Result<> NftBackend::send(Transaction transaction, ApplyReport& report) {
   transaction.changes = mirror_.staged();
   if (transaction.empty()) {
     mirror_.commit();
@@ -150,34 +150,27 @@ bool NftBackend::install_program(
   transaction.replace_program = &program_;
   transaction.delete_table = table_ == Table::Foreign;
   mirror_.clear();
-  mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
   if (table_ == Table::Foreign) {
     for (const desired::FrontendKey& key : keys) {
       mirror_.stage(key, wanted.find(key));
     }
     stage_ranges(wanted);
+  } else {
+    mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
   }
-  transaction.changes = mirror_.staged();
-  Result<CommitCost> cost = transport_->commit(program_, transaction);
-  if (!cost && transaction.delete_table && refuses_input(cost.error().code)) {
+  Result<> done = send(transaction, report);
+  if (!done && transaction.delete_table && refuses_input(done.error().code)) {
     // One of the frontends is refused: the program first, then the frontends, which finds the
     // culprit.
-    mirror_.discard();
     mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
-    transaction.changes = mirror_.staged();
-    cost = transport_->commit(program_, transaction);
+    done = send(transaction, report);
   }
-  if (!cost) {
-    mirror_.discard();
-    report.outcome = tl::unexpected(cost.error());
+  if (!done) {
+    report.outcome = done;
     report.retry_everything = true;
     return false;
   }
-  mirror_.commit();
   table_ = Table::Ours;
-  ++report.commits;
-  report.messages += cost->messages;
-  report.bytes += cost->bytes;
   return true;
 }
 
@@ -202,7 +195,7 @@ bool NftBackend::stage_and_commit(
   for (const desired::FrontendKey& key : keys) {
     mirror_.stage(key, wanted.find(key));
   }
-  const Result<> done = commit(report);
+  const Result<> done = send({}, report);
   if (done) {
     for (const desired::FrontendKey& key : keys) {
       if (set_aside_.erase(key) > 0) {
@@ -276,7 +269,7 @@ ApplyReport NftBackend::apply_once(const desired::DesiredState& wanted, const De
   }
   if (everything_) {
     mirror_.stage_strays();
-    if (report.outcome = commit(report); !report.outcome) {
+    if (report.outcome = send({}, report); !report.outcome) {
       report.retry_everything = true;
       return report;
     }
@@ -286,13 +279,13 @@ ApplyReport NftBackend::apply_once(const desired::DesiredState& wanted, const De
     write(wanted, mirror_.unclaimed(), report);
     if (report.outcome) {
       mirror_.stage_sweep();
-      report.outcome = commit(report);
+      report.outcome = send({}, report);
     }
   }
   // The ranges come last: on a bare node they drop traffic to ClusterIPs that are not there yet.
   if (report.outcome && (everything_ || delta.ranges)) {
     stage_ranges(wanted);
-    report.outcome = commit(report);
+    report.outcome = send({}, report);
   }
   if (!report.outcome && (everything_ || delta.ranges || delta.everything)) {
     report.retry_everything = true;

@@ -50,7 +50,7 @@ class NftBackend : public Backend {
       std::span<const desired::FrontendKey> keys,
       ApplyReport& report);
   void stage_ranges(const desired::DesiredState& wanted);
-  Result<> commit(ApplyReport& report);
+  Result<> send(Transaction transaction, ApplyReport& report);
   bool install_program(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
 
   net::Family family_;
