@@ -105,4 +105,47 @@ std::vector<IpRange> merged_ranges(const std::vector<Cidr>& cidrs) {
   return merged;
 }
 
+std::optional<IpAddress> previous_address(const IpAddress& ip) {
+  IpAddress previous = ip;
+  for (std::size_t i = ip.size(); i-- > 0;) {
+    if (previous.bytes[i]-- != 0) {
+      return previous;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<IpRange> without(const std::vector<IpRange>& ranges, const IpRange& hole) {
+  std::vector<IpRange> out;
+  for (const IpRange& range : ranges) {
+    if (range.last < hole.first || hole.last < range.first) {
+      out.push_back(range);
+      continue;
+    }
+    if (range.first < hole.first) {
+      out.push_back({range.first, *previous_address(hole.first)});
+    }
+    if (hole.last < range.last) {
+      out.push_back({*next_address(hole.last), range.last});
+    }
+  }
+  return out;
+}
+
+IpRange all_addresses(Family family) {
+  const Cidr all{IpAddress{family, {}}, 0};
+  return {all.base, last_address(all)};
+}
+
+IpRange loopback_range(Family family) {
+  Cidr loopback{IpAddress{family, {}}, 8};
+  if (family == Family::IPv4) {
+    loopback.base.bytes[0] = 127;
+  } else {
+    loopback.base.bytes[15] = 1;
+    loopback.prefix_length = 128;
+  }
+  return {loopback.base, last_address(loopback)};
+}
+
 }  // namespace shunt::net

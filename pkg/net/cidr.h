@@ -35,7 +35,13 @@ struct IpRange {
 // sets demand. All of `cidrs` must be of one family.
 std::vector<IpRange> merged_ranges(const std::vector<Cidr>& cidrs);
 
+// Those of `ranges` (sorted, apart) that `hole` does not cover; a range may fall into two.
+std::vector<IpRange> without(const std::vector<IpRange>& ranges, const IpRange& hole);
+IpRange all_addresses(Family family);
+IpRange loopback_range(Family family);
+
 // The address after `ip`, or nothing after the last one of the family.
 std::optional<IpAddress> next_address(const IpAddress& ip);
+std::optional<IpAddress> previous_address(const IpAddress& ip);
 
 }  // namespace shunt::net
