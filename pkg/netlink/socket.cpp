@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "netlink/batch.h"
+#include "netlink/messages.h"
 
 namespace shunt::netlink {
 namespace {
@@ -97,17 +99,10 @@ Result<> Socket::send(std::span<const std::uint8_t> bytes) {
   return {};
 }
 
-Result<> Socket::commit(Batch& batch, std::vector<MessageError>* errors) {
-  const std::uint32_t last = batch.messages();
-  if (auto sent = send(batch.finish()); !sent) {
-    return sent;
-  }
-  // The kernel works inside sendmsg: every answer is in the receive queue by now.
+// The kernel works inside sendmsg: every answer is in the receive queue by now.
+Socket::Answers Socket::answers(std::uint32_t last) {
   const int fd = mnl_socket_get_fd(socket_.get());
-  bool acknowledged = false;
-  bool overflow = false;
-  MessageError first{};
-  bool failed = false;
+  Answers out;
   for (;;) {
     const ssize_t got = ::recv(fd, receive_.data(), receive_.size(), MSG_DONTWAIT);
     if (got < 0) {
@@ -115,10 +110,10 @@ Result<> Socket::commit(Batch& batch, std::vector<MessageError>* errors) {
         continue;
       }
       if (errno == ENOBUFS) {
-        overflow = true;
+        out.overflow = true;
         continue;
       }
-      break;  // EAGAIN: all read
+      return out;  // EAGAIN: all read
     }
     int left = static_cast<int>(got);
     for (const auto* message = reinterpret_cast<const nlmsghdr*>(receive_.data());
@@ -128,31 +123,51 @@ Result<> Socket::commit(Batch& batch, std::vector<MessageError>* errors) {
         continue;
       }
       const auto* answer = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(message));
-      if (answer->error == 0) {
-        acknowledged = acknowledged || message->nlmsg_seq == last;
-        continue;
-      }
-      const MessageError error{message->nlmsg_seq, -answer->error};
-      if (!failed) {
-        first = error;
-        failed = true;
-      }
-      if (errors != nullptr) {
-        errors->push_back(error);
+      out.last = out.last || message->nlmsg_seq == last;
+      if (answer->error != 0) {
+        out.errors.push_back({message->nlmsg_seq, -answer->error});
       }
     }
   }
-  if (failed) {
+}
+
+Result<> Socket::commit(Batch& batch, std::vector<MessageError>* errors) {
+  const std::uint32_t last = batch.messages();
+  if (auto sent = send(batch.finish()); !sent) {
+    return sent;
+  }
+  const Answers got = answers(last);
+  if (errors != nullptr) {
+    errors->insert(errors->end(), got.errors.begin(), got.errors.end());
+  }
+  if (!got.errors.empty()) {
+    const MessageError& first = got.errors.front();
     return sys_fail(
         ("transaction refused at message " + std::to_string(first.sequence)).c_str(),
         first.sys_errno);
   }
-  if (!acknowledged) {
+  if (!got.last) {
     return fail(
         Errc::Stale,
-        overflow ? "answers to the transaction were lost" : "no answer to the transaction",
+        got.overflow ? "answers to the transaction were lost" : "no answer to the transaction",
         ENOBUFS);
   }
+  return {};
+}
+
+Result<> Socket::send_each(Messages& messages, std::vector<MessageError>& errors) {
+  if (messages.empty()) {
+    return {};
+  }
+  messages.ask_for_answer();
+  if (auto sent = send(messages.bytes()); !sent) {
+    return sent;
+  }
+  Answers got = answers(messages.messages());
+  if (got.overflow || !got.last) {
+    return fail(Errc::Stale, "answers of the kernel were lost", ENOBUFS);
+  }
+  errors = std::move(got.errors);
   return {};
 }
 

@@ -18,8 +18,9 @@ struct mnl_socket;
 namespace shunt::netlink {
 
 class Batch;
+class Messages;
 
-// What the kernel said of one message of a batch.
+// What the kernel said of one message.
 struct MessageError {
   std::uint32_t sequence = 0;  // number of the message; 0: the transaction as a whole
   int sys_errno = 0;
@@ -37,6 +38,11 @@ class Socket {
   // (ENOBUFS): the outcome is unknown, re-read.
   Result<> commit(Batch& batch, std::vector<MessageError>* errors = nullptr);
 
+  // Sends messages that stand each for itself, and reads every answer. `errors` has those that the
+  // kernel refused; it obeyed all others. Failure: nothing is known of any (Errc::Stale), or none
+  // was sent.
+  Result<> send_each(Messages& messages, std::vector<MessageError>& errors);
+
   // One dump request; calls `each` with the attributes of every message. A dump that the kernel
   // says was interrupted by a change answers Errc::Again: what was seen may be inconsistent.
   Result<> dump(
@@ -49,6 +55,12 @@ class Socket {
  private:
   Socket() = default;
   Result<> send(std::span<const std::uint8_t> bytes);
+  struct Answers {
+    bool last = false;  // the last message was answered
+    bool overflow = false;
+    std::vector<MessageError> errors;
+  };
+  Answers answers(std::uint32_t last);
 
   struct Close {
     void operator()(mnl_socket* socket) const noexcept;
