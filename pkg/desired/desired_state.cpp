@@ -7,24 +7,32 @@
 namespace shunt::desired {
 namespace {
 
-bool same_list(const EndpointListPtr& a, const EndpointListPtr& b) {
-  if (a == b) {
-    return true;
-  }
-  static const EndpointList none;
-  return (a ? *a : none) == (b ? *b : none);
+template <typename T>
+bool same_list(
+    const std::shared_ptr<const std::vector<T>>& a,
+    const std::shared_ptr<const std::vector<T>>& b) {
+  return a == b || (a && b && *a == *b);
 }
 
 }  // namespace
 
+FrontendKey node_port_key(net::Family family, net::Protocol protocol, net::Port port) {
+  return {net::IpAddress{family, {}}, protocol, port};
+}
+
+bool is_node_port(const FrontendKey& key) { return key.ip == net::IpAddress{key.ip.family, {}}; }
+
 std::string to_string(const FrontendKey& key) {
-  return net::to_string(net::SocketAddress{key.ip, key.port}) + "/" +
-         std::string(net::to_string(key.protocol));
+  const std::string protocol = "/" + std::string(net::to_string(key.protocol));
+  return is_node_port(key) ? "*:" + std::to_string(net::number(key.port)) + protocol
+                           : net::to_string(net::SocketAddress{key.ip, key.port}) + protocol;
 }
 
 bool operator==(const FrontendPlan& a, const FrontendPlan& b) {
-  return a.fate == b.fate && a.service == b.service && same_list(a.endpoints, b.endpoints) &&
-         same_list(a.hairpin, b.hairpin);
+  return a.fate == b.fate && a.reach == b.reach && a.service == b.service &&
+         a.affinity == b.affinity && same_list(a.endpoints, b.endpoints) &&
+         same_list(a.local_endpoints, b.local_endpoints) && same_list(a.sources, b.sources) &&
+         same_list(a.serving, b.serving);
 }
 
 void DesiredState::set_service(
@@ -33,7 +41,8 @@ void DesiredState::set_service(
     std::vector<FrontendKey>& touched,
     std::vector<Conflict>& conflicts) {
   // Two ports of one Service with the same number and protocol are one frontend as well.
-  std::sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) {
+  // The first of them stands.
+  std::stable_sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) {
     return std::tie(a.key, a.seniority) < std::tie(b.key, b.seniority);
   });
   claims.erase(

@@ -64,6 +64,9 @@ class DesiredState {
   // a restart leaves what the kernel has.
   std::optional<std::vector<net::Cidr>> service_cidrs;
   std::vector<net::Cidr> pod_cidrs;  // those that tell traffic of pods
+  // Where NodePorts answer: the addresses of the node that lie in these. Loopback never does.
+  // Nothing: not known yet, as above.
+  std::optional<std::vector<net::Cidr>> node_port_cidrs;
 
  private:
   struct Holder {

@@ -1,4 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <optional>
 
 #include "desired/desired_state.h"
 #include "desired/planner.h"
@@ -96,11 +98,11 @@ kube::SliceEndpoint endpoint(const char* ip, const char* node, bool ready = true
 TEST_CASE("a plan says what happens to the packets of a ClusterIP") {
   const topology::NodeTopology node{"here", ""};
   const auto plan = [&](const kube::Service& s, const auto& list) {
-    const ServicePlan planned = plan_service(&s, list, net::Family::IPv4, node);
+    const ServicePlan planned = plan_service(&s, list, net::Family::IPv4, {node, {}});
     REQUIRE(planned.claims.size() == 1);
     return *planned.claims[0].plan;
   };
-  SECTION("ready endpoints are balanced, those of this node may hairpin") {
+  SECTION("ready endpoints are balanced") {
     const auto got = plan(
         service(),
         slices(
@@ -110,8 +112,6 @@ TEST_CASE("a plan says what happens to the packets of a ClusterIP") {
     CHECK(got.fate == Fate::Balance);
     CHECK(got.service == "shop/web:http");
     CHECK(got.endpoints->size() == 2);
-    REQUIRE(got.hairpin);
-    CHECK(got.hairpin->size() == 1);
   }
   SECTION("nobody could serve: refuse") {
     CHECK(plan(service(), slices({})).fate == Fate::Refuse);
@@ -129,9 +129,141 @@ TEST_CASE("a plan says what happens to the packets of a ClusterIP") {
   }
 }
 
+// A LoadBalancer with everything: balancer address, externalIP, NodePort.
+kube::Service balancer(const char* external_policy) {
+  kube::Service s = service();
+  s.type = "LoadBalancer";
+  s.external_traffic_policy = external_policy;
+  s.external_ips = {"203.0.113.9"};
+  s.ingress = {{"192.0.2.4", std::nullopt}};
+  s.ports[0].node_port = 30080;
+  return s;
+}
+
+using Plans = std::map<FrontendKey, std::shared_ptr<const FrontendPlan>>;
+Plans plans_of(
+    const kube::Service& s, const auto& list, std::optional<net::IpAddress> node_ip = {}) {
+  Plans out;
+  for (const Claim& c : plan_service(&s, list, net::Family::IPv4, {{"here", ""}, node_ip}).claims) {
+    out.emplace(c.key, c.plan);
+  }
+  return out;
+}
+FrontendKey node_port() {
+  return node_port_key(net::Family::IPv4, net::Protocol::Tcp, net::Port{30080});
+}
+
+TEST_CASE("every address and the NodePort of a Service is a frontend with the policy it follows") {
+  const auto here_and_there =
+      slices({endpoint("10.64.0.1", "here"), endpoint("10.64.1.1", "there")});
+  SECTION("policy Cluster: all endpoints, masqueraded") {
+    const Plans plans = plans_of(balancer("Cluster"), here_and_there);
+    REQUIRE(plans.size() == 4);
+    CHECK(plans.at(key("10.96.0.1"))->reach == Reach::Internal);
+    for (const FrontendKey& external : {key("192.0.2.4"), key("203.0.113.9"), node_port()}) {
+      const FrontendPlan& plan = *plans.at(external);
+      CHECK(plan.reach == Reach::External);
+      CHECK(plan.endpoints->size() == 2);
+      CHECK_FALSE(plan.local_endpoints);
+    }
+  }
+  SECTION("policy Local: outsiders get the endpoints of this node") {
+    const FrontendPlan plan = *plans_of(balancer("Local"), here_and_there).at(node_port());
+    CHECK(plan.reach == Reach::ExternalLocal);
+    CHECK(plan.fate == Fate::Balance);
+    CHECK(plan.endpoints->size() == 2);
+    CHECK(plan.local_endpoints->size() == 1);
+  }
+  SECTION("policy Local and nobody here: outsiders are dropped, pods go elsewhere") {
+    const auto plans = plans_of(balancer("Local"), slices({endpoint("10.64.1.1", "there")}));
+    const FrontendPlan& plan = *plans.at(key("192.0.2.4"));
+    CHECK(plan.fate == Fate::Drop);
+    CHECK(plan.endpoints->size() == 1);
+    CHECK_FALSE(plan.local_endpoints);
+    CHECK(plans.at(key("10.96.0.1"))->fate == Fate::Balance);
+  }
+  SECTION("nobody anywhere: refused") {
+    CHECK(plans_of(balancer("Local"), slices({})).at(node_port())->fate == Fate::Refuse);
+  }
+}
+
+TEST_CASE("source ranges are the balancer address's") {
+  kube::Service s = balancer("Cluster");
+  s.load_balancer_source_ranges = {"198.51.100.0/25"};
+  const auto list = slices({endpoint("10.64.0.1", "here")});
+  Plans plans = plans_of(s, list);
+  REQUIRE(plans.at(key("192.0.2.4"))->sources);
+  CHECK(plans.at(key("192.0.2.4"))->sources->size() == 1);
+  CHECK_FALSE(plans.at(key("203.0.113.9"))->sources);
+  CHECK_FALSE(plans.at(node_port())->sources);
+
+  SECTION("an externalIP that is the balancer address too stays restricted") {
+    s.external_ips = {"192.0.2.4"};
+    CHECK(plans_of(s, list).at(key("192.0.2.4"))->sources);
+  }
+  SECTION("a node that is inside admits the balancer address as a source") {
+    plans = plans_of(s, list, net::parse_ip("198.51.100.3"));
+    CHECK(
+        *plans.at(key("192.0.2.4"))->sources ==
+        std::vector{*net::parse_cidr("192.0.2.4/32"), *net::parse_cidr("198.51.100.0/25")});
+  }
+}
+
+TEST_CASE("affinity is kept under the ClusterIP, and policy Local's choices apart") {
+  kube::Service s = balancer("Local");
+  s.session_affinity = "ClientIP";
+  s.client_ip_timeout_seconds = 600;
+  const auto list = slices({endpoint("10.64.0.1", "here"), endpoint("10.64.1.1", "there")});
+  for (const auto& [frontend, plan] : plans_of(s, list)) {
+    REQUIRE(plan->affinity);
+    CHECK(plan->affinity->group == key("10.96.0.1"));
+    CHECK(plan->affinity->timeout == std::chrono::seconds(600));
+    CHECK(plan->affinity->cluster_memory);
+    CHECK(plan->affinity->local_memory);
+    CHECK_FALSE(plan->affinity->local_policy);
+  }
+  kube::Service internal = service("Local");
+  internal.session_affinity = "ClientIP";
+  internal.client_ip_timeout_seconds = 600;
+  const auto plans = plans_of(internal, list);
+  const Affinity affinity = plans.at(key("10.96.0.1"))->affinity.value();
+  CHECK(affinity.local_policy);
+  CHECK(affinity.local_memory);
+  CHECK_FALSE(affinity.cluster_memory);
+}
+
+TEST_CASE("0.0.0.0 as an externalIP is set aside, it would be every NodePort") {
+  kube::Service s = balancer("Cluster");
+  s.external_ips = {"0.0.0.0"};
+  const ServicePlan planned = plan_service(&s, slices({}), net::Family::IPv4, {{"here", ""}, {}});
+  CHECK(planned.claims.size() == 3);
+  CHECK(planned.issues.size() == 1);
+}
+
+TEST_CASE("tracked UDP flows are judged by who serves, ready or not") {
+  kube::Service s = service();
+  s.ports[0].protocol = "UDP";
+  auto endpoints = slices(
+      {endpoint("10.64.0.1", "here"),
+       endpoint("10.64.0.2", "here", false),
+       endpoint("10.64.0.3", "here", false)});
+  auto slice = std::make_shared<kube::EndpointSlice>(*endpoints[0]);
+  slice->ports[0].protocol = "UDP";
+  slice->endpoints[1].terminating = true;
+  slice->endpoints[2].serving = false;
+  const auto planned = plan_service(
+      &s,
+      std::vector<std::shared_ptr<const kube::EndpointSlice>>{slice},
+      net::Family::IPv4,
+      {{"here", ""}, {}});
+  REQUIRE(planned.claims.size() == 1);
+  CHECK(planned.claims[0].plan->endpoints->size() == 1);
+  CHECK(planned.claims[0].plan->serving->size() == 2);
+}
+
 TEST_CASE("slices without their Service plan nothing") {
   CHECK(plan_service(
-            nullptr, slices({endpoint("10.64.0.1", "here")}), net::Family::IPv4, {"here", ""})
+            nullptr, slices({endpoint("10.64.0.1", "here")}), net::Family::IPv4, {{"here", ""}, {}})
             .claims.empty());
 }
 

@@ -6,24 +6,31 @@
 // values.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "net/cidr.h"
 #include "net/socket_address.h"
 
 namespace shunt::desired {
 
+// A frontend without an address (0.0.0.0, ::) is a NodePort: that port on whichever addresses of
+// the node serve NodePorts. No Service can claim the unspecified address itself.
 struct FrontendKey {
   net::IpAddress ip;
   net::Protocol protocol = net::Protocol::Tcp;
   net::Port port{};
   auto operator<=>(const FrontendKey&) const = default;
 };
-std::string to_string(const FrontendKey& key);  // "10.0.0.1:80/TCP"
+FrontendKey node_port_key(net::Family family, net::Protocol protocol, net::Port port);
+bool is_node_port(const FrontendKey& key);
+std::string to_string(const FrontendKey& key);  // "10.0.0.1:80/TCP", "*:30080/TCP"
 
 using EndpointList = std::vector<net::SocketAddress>;  // sorted, without duplicates
 using EndpointListPtr = std::shared_ptr<const EndpointList>;
@@ -32,12 +39,36 @@ using EndpointListPtr = std::shared_ptr<const EndpointList>;
 // leaves nobody here: drop.
 enum class Fate : std::uint8_t { Balance, Refuse, Drop };
 
+// How traffic to the frontend is treated on its way in (spec/semantics.md §6).
+enum class Reach : std::uint8_t {
+  Internal,       // a ClusterIP: masqueraded when no local pod sent it
+  External,       // externalTrafficPolicy Cluster: always masqueraded
+  ExternalLocal,  // externalTrafficPolicy Local: outsiders get `local_endpoints` and keep their
+                  // address; pods and the node itself get `endpoints`
+};
+
+// Clients that stay with an endpoint. All frontends of one service port share what is remembered,
+// which is kept under the port's ClusterIP; what policy Local chose is kept apart.
+struct Affinity {
+  std::chrono::seconds timeout{};
+  FrontendKey group;           // the frontend of the ClusterIP
+  bool local_policy = false;   // `endpoints` was chosen by policy Local
+  bool cluster_memory = true;  // some frontend of the port follows policy Cluster
+  bool local_memory = false;   // some frontend of the port follows policy Local
+  bool operator==(const Affinity&) const = default;
+};
+
 struct FrontendPlan {
   std::string service;  // "ns/name:port", for people
-  Fate fate = Fate::Refuse;
-  EndpointListPtr endpoints;  // fate Balance: not empty
-  EndpointListPtr hairpin;  // those on this node: what they send to themselves through the Service
-                            // is masqueraded
+  Reach reach = Reach::Internal;
+  Fate fate = Fate::Refuse;         // of traffic from outside, for ExternalLocal
+  EndpointListPtr endpoints;        // null: none
+  EndpointListPtr local_endpoints;  // ExternalLocal only
+  std::optional<Affinity> affinity;
+  std::shared_ptr<const std::vector<net::Cidr>> sources;  // null: anybody may connect
+  // UDP: endpoints whose tracked flows are kept, whatever the policies (serving, be they ready or
+  // not; spec/conntrack-and-metrics.md §1).
+  EndpointListPtr serving;
 };
 bool operator==(const FrontendPlan& a, const FrontendPlan& b);  // by value, not by pointer
 

@@ -9,18 +9,10 @@
 namespace shunt::desired {
 namespace {
 
-EndpointListPtr addresses(
-    std::span<const model::Endpoint> endpoints,
-    const std::vector<std::uint32_t>& chosen,
-    bool local_only) {
-  EndpointList list;
-  list.reserve(local_only ? 0 : chosen.size());
-  for (const std::uint32_t index : chosen) {
-    const model::Endpoint& endpoint = endpoints[index];
-    if (!local_only || endpoint.local) {
-      list.push_back(endpoint.address);
-    }
-  }
+using Endpoints = std::span<const model::Endpoint>;
+using SourcesPtr = std::shared_ptr<const std::vector<net::Cidr>>;
+
+EndpointListPtr shared_list(EndpointList list) {
   if (list.empty()) {
     return nullptr;
   }
@@ -29,24 +21,142 @@ EndpointListPtr addresses(
   return std::make_shared<const EndpointList>(std::move(list));
 }
 
-// spec/semantics.md §6: what happens to traffic that follows one policy.
-FrontendPlan plan_policy(
-    const model::ServicePort& port,
-    std::span<const model::Endpoint> endpoints,
-    const topology::Selection& selection,
-    bool local_policy) {
-  FrontendPlan plan;
-  plan.service = model::display_name(port.name);
-  plan.endpoints = addresses(endpoints, local_policy ? selection.local : selection.cluster, false);
-  if (plan.endpoints && selection.any_in_cluster) {
-    plan.fate = Fate::Balance;
-    plan.hairpin = addresses(endpoints, selection.reachable, true);
-  } else {
-    plan.endpoints = nullptr;
-    plan.fate = selection.any_in_cluster ? Fate::Drop : Fate::Refuse;
+EndpointListPtr chosen(Endpoints endpoints, const std::vector<std::uint32_t>& indices) {
+  EndpointList list;
+  list.reserve(indices.size());
+  for (const std::uint32_t index : indices) {
+    list.push_back(endpoints[index].address);
   }
-  return plan;
+  return shared_list(std::move(list));
 }
+
+EndpointListPtr serving(Endpoints endpoints) {
+  EndpointList list;
+  for (const model::Endpoint& endpoint : endpoints) {
+    if (endpoint.serving) {
+      list.push_back(endpoint.address);
+    }
+  }
+  return shared_list(std::move(list));
+}
+
+// spec/semantics.md §3: restricted to some sources, of which the balancer addresses themselves are
+// some if the node is.
+SourcesPtr sources(const model::ServicePort& port, const NodeView& node) {
+  if (port.source_ranges.empty()) {
+    return nullptr;
+  }
+  std::vector<net::Cidr> list = port.source_ranges;
+  const bool node_is_inside = node.ip && std::ranges::any_of(list, [&](const net::Cidr& range) {
+                                return net::contains(range, *node.ip);
+                              });
+  if (node_is_inside) {
+    for (const net::IpAddress& vip : port.load_balancer_vips) {
+      list.push_back({vip, static_cast<std::uint8_t>(vip.size() * 8)});
+    }
+  }
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return std::make_shared<const std::vector<net::Cidr>>(std::move(list));
+}
+
+// The claims of one service port. Every frontend of the port shares its lists.
+class PortPlanner {
+ public:
+  PortPlanner(
+      const model::ServicePort& port,
+      Endpoints endpoints,
+      const topology::Selection& selection,
+      Seniority seniority)
+      : port_(port),
+        name_(model::display_name(port.name)),
+        seniority_(std::move(seniority)),
+        any_(selection.any_in_cluster),
+        cluster_(any_ ? chosen(endpoints, selection.cluster) : nullptr),
+        local_(any_ ? chosen(endpoints, selection.local) : nullptr),
+        serving_(port.name.protocol == net::Protocol::Udp ? serving(endpoints) : nullptr) {}
+
+  void plan(const NodeView& node, ServicePlan& out) {
+    claim_address(port_.cluster_ip, internal(), out);
+    // An address that is a balancer's and an externalIP too keeps the balancer's source ranges.
+    const SourcesPtr allowed = sources(port_, node);
+    for (const net::IpAddress& vip : port_.load_balancer_vips) {
+      FrontendPlan plan = external();
+      plan.sources = allowed;
+      claim_address(vip, std::move(plan), out);
+    }
+    for (const net::IpAddress& ip : port_.external_ips) {
+      claim_address(ip, external(), out);
+    }
+    if (net::number(port_.node_port) != 0) {
+      claim(
+          node_port_key(port_.cluster_ip.family, port_.name.protocol, port_.node_port),
+          external(),
+          out);
+    }
+  }
+
+ private:
+  FrontendKey key(const net::IpAddress& ip) const { return {ip, port_.name.protocol, port_.port}; }
+
+  FrontendPlan plan_with(Reach reach, bool local_policy) const {
+    FrontendPlan plan;
+    plan.service = name_;
+    plan.reach = reach;
+    plan.serving = serving_;
+    const EndpointListPtr& deciding = local_policy ? local_ : cluster_;
+    plan.fate = deciding ? Fate::Balance : any_ ? Fate::Drop : Fate::Refuse;
+    if (port_.affinity) {
+      const bool external = port_.externally_accessible();
+      Affinity& affinity = plan.affinity.emplace();
+      affinity.timeout = *port_.affinity;
+      affinity.group = key(port_.cluster_ip);
+      affinity.cluster_memory = !port_.internal_local || external;
+      affinity.local_memory = port_.internal_local || (external && port_.external_local);
+    }
+    return plan;
+  }
+
+  FrontendPlan internal() const {
+    FrontendPlan plan = plan_with(Reach::Internal, port_.internal_local);
+    plan.endpoints = port_.internal_local ? local_ : cluster_;
+    if (plan.affinity) {
+      plan.affinity->local_policy = port_.internal_local;
+    }
+    return plan;
+  }
+
+  FrontendPlan external() const {
+    FrontendPlan plan = plan_with(
+        port_.external_local ? Reach::ExternalLocal : Reach::External, port_.external_local);
+    plan.endpoints = cluster_;
+    plan.local_endpoints = port_.external_local ? local_ : nullptr;
+    return plan;
+  }
+
+  void claim(const FrontendKey& frontend, FrontendPlan plan, ServicePlan& out) const {
+    out.claims.push_back(
+        {frontend, seniority_, std::make_shared<const FrontendPlan>(std::move(plan))});
+  }
+  // 0.0.0.0 as an address would be taken for a NodePort.
+  void claim_address(const net::IpAddress& ip, FrontendPlan plan, ServicePlan& out) const {
+    if (is_node_port(key(ip))) {
+      out.issues.push_back(
+          "port \"" + port_.name.port + "\": " + net::to_string(ip) +
+          " cannot be the address of a Service");
+      return;
+    }
+    claim(key(ip), std::move(plan), out);
+  }
+
+  const model::ServicePort& port_;
+  std::string name_;
+  Seniority seniority_;
+  bool any_;
+  EndpointListPtr cluster_;
+  EndpointListPtr local_;
+  EndpointListPtr serving_;
+};
 
 }  // namespace
 
@@ -54,7 +164,7 @@ ServicePlan plan_service(
     const kube::Service* service,
     std::span<const std::shared_ptr<const kube::EndpointSlice>> slices,
     net::Family family,
-    const topology::NodeTopology& node) {
+    const NodeView& node) {
   ServicePlan out;
   if (service == nullptr) {
     return out;
@@ -64,22 +174,22 @@ ServicePlan plan_service(
   if (ports.ports.empty()) {
     return out;
   }
-  model::ServiceEndpoints endpoints = model::merge_slices(slices, family, node.name);
+  model::ServiceEndpoints endpoints = model::merge_slices(slices, family, node.topology.name);
   out.issues.insert(out.issues.end(), endpoints.issues.begin(), endpoints.issues.end());
   for (const model::ServicePort& port : ports.ports) {
     const model::PortEndpoints* found = model::find(endpoints, port.name.port, port.name.protocol);
-    const std::span<const model::Endpoint> candidates =
-        found == nullptr ? std::span<const model::Endpoint>{} : found->endpoints;
-    const topology::Selection selection = topology::categorize(port, candidates, node);
+    const Endpoints candidates = found == nullptr ? Endpoints{} : Endpoints(found->endpoints);
+    const topology::Selection selection = topology::categorize(port, candidates, node.topology);
     if (selection.any_in_cluster && selection.local.empty()) {
       out.internal_without_local += port.internal_local ? 1 : 0;
       out.external_without_local += port.external_local && port.externally_accessible() ? 1 : 0;
     }
-    out.claims.push_back(
-        {FrontendKey{port.cluster_ip, port.name.protocol, port.port},
-         Seniority{service->meta.creation_seconds, service->meta.uid, model::to_string(port.name)},
-         std::make_shared<const FrontendPlan>(
-             plan_policy(port, candidates, selection, port.internal_local))});
+    PortPlanner planner(
+        port,
+        candidates,
+        selection,
+        {service->meta.creation_seconds, service->meta.uid, model::to_string(port.name)});
+    planner.plan(node, out);
   }
   return out;
 }

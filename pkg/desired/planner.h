@@ -1,11 +1,10 @@
-// A Service and its slices, seen from this node -> the frontends it claims in one address family.
+// A Service and its slices, seen from this node -> the frontends it claims in one address family:
+// its ClusterIP, its externalIPs and balancer addresses, and its NodePorts (spec/semantics.md §6).
 // Pure.
-//
-// This release plans ClusterIPs. NodePorts, externalIPs and balancer addresses are resolved by the
-// model already and are planned here when the back ends can carry them.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +16,14 @@
 #include "topology/categorize.h"
 
 namespace shunt::desired {
+
+// What a plan depends on besides the Service.
+struct NodeView {
+  topology::NodeTopology topology;
+  // The node's own address of the family: a source range that contains it admits the balancer
+  // addresses as sources too (spec/semantics.md §3).
+  std::optional<net::IpAddress> ip;
+};
 
 struct ServicePlan {
   std::vector<Claim> claims;
@@ -32,6 +39,6 @@ ServicePlan plan_service(
     const kube::Service* service,
     std::span<const std::shared_ptr<const kube::EndpointSlice>> slices,
     net::Family family,
-    const topology::NodeTopology& node);
+    const NodeView& node);
 
 }  // namespace shunt::desired
