@@ -1,0 +1,66 @@
+#include "node/conntrack_limits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace shunt::node {
+namespace {
+
+// kube-proxy's cap; it beats a larger conntrack.min as well.
+constexpr std::int64_t kMaxConntrack = 1'048'576;
+constexpr unsigned kManyCpus = 65'536;  // more than any kernel knows: the list is broken
+
+std::optional<unsigned> cpu_number(std::string_view text) {
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && number < kManyCpus ? std::optional(number) : std::nullopt;
+}
+
+std::int64_t conntrack_max(const config::Conntrack& wanted, unsigned cpus) {
+  const std::int64_t scaled = std::int64_t{wanted.max_per_core} * cpus;
+  return scaled > kMaxConntrack ? kMaxConntrack : std::max<std::int64_t>(scaled, wanted.min);
+}
+
+}  // namespace
+
+std::vector<KernelSetting> conntrack_settings(const config::Conntrack& wanted, unsigned cpus) {
+  std::vector<KernelSetting> out;
+  if (wanted.max_per_core > 0) {
+    out.push_back({kConntrackMax, conntrack_max(wanted, cpus)});
+  }
+  const auto timeout = [&](const char* name, std::chrono::seconds value) {
+    if (value.count() > 0) {
+      out.push_back({name, value.count()});
+    }
+  };
+  timeout("nf_conntrack_tcp_timeout_established", wanted.tcp_established_timeout);
+  timeout("nf_conntrack_tcp_timeout_close_wait", wanted.tcp_close_wait_timeout);
+  if (wanted.tcp_be_liberal) {
+    out.push_back({"nf_conntrack_tcp_be_liberal", 1});
+  }
+  timeout("nf_conntrack_udp_timeout", wanted.udp_timeout);
+  timeout("nf_conntrack_udp_timeout_stream", wanted.udp_stream_timeout);
+  return out;
+}
+
+std::int64_t conntrack_buckets(std::int64_t max) { return max / 4; }
+
+unsigned cpus_in(std::string_view list) {
+  unsigned count = 0;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+    const std::size_t dash = part.find('-');
+    const auto first = cpu_number(part.substr(0, dash));
+    const auto last = dash == part.npos ? first : cpu_number(part.substr(dash + 1));
+    if (!first || !last || *last < *first) {
+      return 0;
+    }
+    count += *last - *first + 1;
+  }
+  return count;
+}
+
+}  // namespace shunt::node
