@@ -10,8 +10,14 @@ namespace {
 // Where a field of the file goes. `T` is how YAML must read it.
 template <typename T>
 void take(const YAML::Node& parent, const char* name, T& target) {
-  if (const YAML::Node node = parent[name]; node && !node.IsNull()) {
+  const YAML::Node node = parent[name];
+  if (!node || node.IsNull()) {
+    return;
+  }
+  try {
     target = node.as<T>();
+  } catch (const YAML::BadConversion& error) {
+    throw YAML::ParserException(error.mark, std::string(name) + " is of another type");
   }
 }
 
@@ -28,8 +34,22 @@ const std::set<std::string>& used_fields() {
       "detectLocalMode",
       "detectLocal",
       "clusterCIDR",
-      "logging"};
+      "nodePortAddresses",
+      "bindAddress",
+      "conntrack",
+      "logging",
+      "kubeShunt"};
   return used;
+}
+
+void read_conntrack(const YAML::Node& conntrack, RawSettings& settings) {
+  take(conntrack, "maxPerCore", settings.conntrack_max_per_core);
+  take(conntrack, "min", settings.conntrack_min);
+  take(conntrack, "tcpEstablishedTimeout", settings.tcp_established_timeout);
+  take(conntrack, "tcpCloseWaitTimeout", settings.tcp_close_wait_timeout);
+  take(conntrack, "tcpBeLiberal", settings.tcp_be_liberal);
+  take(conntrack, "udpTimeout", settings.udp_timeout);
+  take(conntrack, "udpStreamTimeout", settings.udp_stream_timeout);
 }
 
 void read_document(const YAML::Node& file, RawSettings& settings) {
@@ -49,6 +69,14 @@ void read_document(const YAML::Node& file, RawSettings& settings) {
     take(nft, "masqueradeAll", settings.masquerade_all);
     take(nft, "minSyncPeriod", settings.min_sync_period);
     take(nft, "syncPeriod", settings.sync_period);
+  }
+  take(file, "nodePortAddresses", settings.node_port_addresses);
+  take(file, "bindAddress", settings.bind_address);
+  if (const YAML::Node conntrack = file["conntrack"]; conntrack && conntrack.IsMap()) {
+    read_conntrack(conntrack, settings);
+  }
+  if (const YAML::Node own = file["kubeShunt"]; own && own.IsMap()) {
+    take(own, "localhostNodePorts", settings.localhost_node_ports);
   }
   if (const YAML::Node logging = file["logging"]; logging && logging.IsMap()) {
     take(logging, "verbosity", settings.verbosity);

@@ -1,8 +1,5 @@
 #include "config/options.h"
 
-#include <limits.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -14,127 +11,86 @@
 namespace shunt::config {
 namespace {
 
-std::string trimmed_lower(std::string text) {
-  const auto space = [](unsigned char c) { return std::isspace(c) != 0; };
-  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), space));
-  text.erase(std::find_if_not(text.rbegin(), text.rend(), space).base(), text.end());
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return text;
-}
-
-// spec/config.md §5.
-Result<std::string> node_name(const std::string& override_name) {
-  std::string name = override_name;
-  if (name.empty()) {
-    char buffer[HOST_NAME_MAX + 1] = {};
-    if (::gethostname(buffer, sizeof buffer - 1) == 0) {
-      name = buffer;
+// As CLI11 takes them. "--flag=" is a flag with an empty value, as for kube-proxy; CLI11 would take
+// the argument after it for the value.
+std::vector<std::string> backwards(const std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  for (const std::string& argument : arguments) {
+    const std::size_t end = argument.find('=');
+    if (argument.starts_with("--") && end + 1 == argument.size()) {
+      out.push_back(argument.substr(0, end));
+      out.emplace_back();
+    } else {
+      out.push_back(argument);
     }
   }
-  name = trimmed_lower(name);
-  if (name.empty()) {
-    return fail(Errc::Invalid, "hostnameOverride: the node's name is empty");
-  }
-  return name;
-}
-
-Result<std::vector<net::Cidr>> cluster_cidrs(const std::string& text) {
-  std::vector<net::Cidr> out;
-  std::size_t begin = 0;
-  while (!text.empty() && begin <= text.size()) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, comma - begin);
-    const auto cidr = net::parse_cidr(part);
-    if (!cidr) {
-      return fail(Errc::Invalid, "clusterCIDR: \"" + part + "\" is not a CIDR");
-    }
-    out.push_back(*cidr);
-    begin = comma + 1;
-  }
-  if (out.size() > 2 || (out.size() == 2 && out[0].base.family == out[1].base.family)) {
-    return fail(Errc::Invalid, "clusterCIDR: give one CIDR, or one of each family");
-  }
+  std::reverse(out.begin(), out.end());
   return out;
 }
 
-Result<DetectLocalMode> detect_local_mode(const RawSettings& raw) {
-  const std::string& mode = raw.detect_local_mode;
-  if (mode.empty() || mode == "ClusterCIDR") {
-    return DetectLocalMode::ClusterCidr;
-  }
-  if (mode == "NodeCIDR") {
-    return DetectLocalMode::NodeCidr;
-  }
-  if (mode == "BridgeInterface") {
-    if (raw.bridge_interface.empty() || raw.bridge_interface.size() > 15) {
-      return fail(Errc::Invalid, "detectLocal.bridgeInterface: must be the name of an interface");
-    }
-    return DetectLocalMode::BridgeInterface;
-  }
-  if (mode == "InterfaceNamePrefix") {
-    if (raw.interface_name_prefix.empty() || raw.interface_name_prefix.size() > 15) {
-      return fail(
-          Errc::Invalid, "detectLocal.interfaceNamePrefix: must begin the name of an interface");
-    }
-    return DetectLocalMode::InterfaceNamePrefix;
-  }
-  return fail(Errc::Invalid, "detectLocalMode: \"" + mode + "\" is not a mode");
+void add_flags(CLI::App& app, RawSettings& flags) {
+  app.add_option(
+      "--kubeconfig", flags.kubeconfig, "kubeconfig file; without it and --master: in-cluster");
+  app.add_option("--master", flags.master, "URL of the API server; overrides the kubeconfig's");
+  app.add_option("--hostname-override", flags.hostname_override, "name of the Node");
+  app.add_option("--proxy-mode", flags.mode, "nftables");
+  app.add_option("--cluster-cidr", flags.cluster_cidr, "ranges of the pods, one of each family");
+  app.add_option(
+      "--detect-local-mode",
+      flags.detect_local_mode,
+      "how traffic of local pods is told: ClusterCIDR, NodeCIDR, BridgeInterface, "
+      "InterfaceNamePrefix");
+  app.add_option("--pod-bridge-interface", flags.bridge_interface, "the bridge of BridgeInterface");
+  app.add_option(
+      "--pod-interface-name-prefix",
+      flags.interface_name_prefix,
+      "the prefix of InterfaceNamePrefix");
+  app.add_flag("--masquerade-all", flags.masquerade_all, "masquerade all ClusterIP traffic");
+  app.add_option(
+      "--iptables-sync-period",
+      flags.sync_period,
+      "how often what the kernel refused is tried again");
+  app.add_option(
+      "--iptables-min-sync-period", flags.min_sync_period, "shortest time between two runs");
 }
 
-Result<Millis> period(const char* field, const std::string& text, Millis fallback) {
-  if (text.empty()) {
-    return fallback;
-  }
-  const auto parsed = parse_duration(text);
-  if (!parsed) {
-    return fail(Errc::Invalid, std::string(field) + ": \"" + text + "\" is not a duration");
-  }
-  return parsed->count() == 0 ? fallback : *parsed;
-}
-
-Result<Options> check(const RawSettings& raw) {
-  Options options;
-  options.kubeconfig = raw.kubeconfig;
-  options.master = raw.master;
-  options.masquerade_all = raw.masquerade_all;
-  options.bridge_interface = raw.bridge_interface;
-  options.interface_name_prefix = raw.interface_name_prefix;
-  options.verbosity = raw.verbosity;
-  options.warnings = raw.warnings;
-  if (!raw.mode.empty() && raw.mode != "nftables") {
-    return fail(Errc::Unsupported, "mode: \"" + raw.mode + "\" is not built yet, only nftables is");
-  }
-  if (raw.masquerade_bit < 0 || raw.masquerade_bit > 31) {
-    return fail(Errc::Invalid, "nftables.masqueradeBit: must be 0 to 31");
-  }
-  options.masquerade_bit = static_cast<std::uint32_t>(raw.masquerade_bit);
-
-  auto name = node_name(raw.hostname_override);
-  auto mode = detect_local_mode(raw);
-  auto cidrs = cluster_cidrs(raw.cluster_cidr);
-  auto sync = period("nftables.syncPeriod", raw.sync_period, options.sync_period);
-  auto min_sync = period("nftables.minSyncPeriod", raw.min_sync_period, options.min_sync_period);
-  for (const Error* error :
-       {name ? nullptr : &name.error(),
-        mode ? nullptr : &mode.error(),
-        cidrs ? nullptr : &cidrs.error(),
-        sync ? nullptr : &sync.error(),
-        min_sync ? nullptr : &min_sync.error()}) {
-    if (error != nullptr) {
-      return tl::unexpected(*error);
-    }
-  }
-  if (*min_sync > *sync) {
-    return fail(Errc::Invalid, "nftables.minSyncPeriod: must not be above syncPeriod");
-  }
-  options.node_name = std::move(*name);
-  options.detect_local = *mode;
-  options.cluster_cidrs = std::move(*cidrs);
-  options.sync_period = *sync;
-  options.min_sync_period = *min_sync;
-  return options;
+// What the node is told about itself.
+void add_node_flags(CLI::App& app, RawSettings& flags) {
+  app.add_option(
+         "--nodeport-addresses",
+         flags.node_port_addresses,
+         "ranges of the node's addresses that serve NodePorts, or \"primary\", the default")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option(
+      "--bind-address",
+      flags.bind_address,
+      "the node's own address, when it is not the Node's; nothing is bound to it");
+  app.add_option(
+      "--conntrack-max-per-core",
+      flags.conntrack_max_per_core,
+      "connections tracked per CPU; 0 leaves the limit and ignores --conntrack-min");
+  app.add_option("--conntrack-min", flags.conntrack_min, "connections tracked at least");
+  app.add_option(
+      "--conntrack-tcp-timeout-established",
+      flags.tcp_established_timeout,
+      "how long idle TCP connections are tracked; 0 leaves it");
+  app.add_option(
+      "--conntrack-tcp-timeout-close-wait",
+      flags.tcp_close_wait_timeout,
+      "how long half-closed TCP connections are tracked; 0 leaves it");
+  app.add_flag(
+      "--conntrack-tcp-be-liberal",
+      flags.tcp_be_liberal,
+      "let segments outside the window pass for tracked");
+  app.add_option(
+      "--conntrack-udp-timeout",
+      flags.udp_timeout,
+      "how long one-way UDP flows are tracked; 0 leaves it");
+  app.add_option(
+      "--conntrack-udp-timeout-stream",
+      flags.udp_stream_timeout,
+      "how long answered UDP flows are tracked; 0 leaves it");
 }
 
 }  // namespace
@@ -179,47 +135,33 @@ std::optional<Millis> parse_duration(std::string_view text) {
 
 Result<Invocation> parse_command_line(int argc, const char* const* argv) {
   CLI::App app{"Makes Kubernetes Services work on this node, through nftables.", "kube-shunt"};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as kube-proxy
   RawSettings flags;
   std::string config;
   std::string status_socket;
   std::string stall = "120s";
   app.add_option(
       "--config", config, "KubeProxyConfiguration file; flags that it can say are then ignored");
-  app.add_option(
-      "--kubeconfig", flags.kubeconfig, "kubeconfig file; without it and --master: in-cluster");
-  app.add_option("--master", flags.master, "URL of the API server; overrides the kubeconfig's");
-  app.add_option("--hostname-override", flags.hostname_override, "name of the Node");
-  app.add_option("--proxy-mode", flags.mode, "nftables");
-  app.add_option("--cluster-cidr", flags.cluster_cidr, "ranges of the pods, one of each family");
-  app.add_option(
-      "--detect-local-mode",
-      flags.detect_local_mode,
-      "how traffic of local pods is told: ClusterCIDR, NodeCIDR, BridgeInterface, "
-      "InterfaceNamePrefix");
-  app.add_option("--pod-bridge-interface", flags.bridge_interface, "the bridge of BridgeInterface");
-  app.add_option(
-      "--pod-interface-name-prefix",
-      flags.interface_name_prefix,
-      "the prefix of InterfaceNamePrefix");
-  app.add_flag("--masquerade-all", flags.masquerade_all, "masquerade all ClusterIP traffic");
-  app.add_option(
-      "--iptables-sync-period",
-      flags.sync_period,
-      "how often what the kernel refused is tried again");
-  app.add_option(
-      "--iptables-min-sync-period", flags.min_sync_period, "shortest time between two runs");
+  add_flags(app, flags);
+  add_node_flags(app, flags);
   CLI::Option* verbosity =
       app.add_option("-v,--v", flags.verbosity, "log verbosity; from 2 on every change is logged");
   app.add_option(
       "--status-socket", status_socket, "Unix socket that tells the state of the daemon as JSON");
   app.add_option(
       "--watch-stall-timeout", stall, "a watch from which nothing came for this long is replaced");
+  bool init_only = false;
+  app.add_flag(
+      "--init-only",
+      init_only,
+      "set what needs privileges (connection tracking limits) and exit; the daemon then runs with "
+      "less");
   bool version = false;
   app.add_flag("--version", version, "print the version and exit");
 
   Invocation out;
   try {
-    app.parse(argc, argv);
+    app.parse(backwards({argv + 1, argv + argc}));
   } catch (const CLI::CallForHelp&) {
     out.exit_code = 0;
     out.text = app.help();
@@ -260,6 +202,7 @@ Result<Invocation> parse_command_line(int argc, const char* const* argv) {
     return fail(Errc::Invalid, "--watch-stall-timeout: \"" + stall + "\" is not a duration");
   }
   out.options = std::move(*options);
+  out.options.init_only = init_only;
   out.options.status_socket = status_socket;
   out.options.watch_stall_timeout = *stall_timeout;
   return out;

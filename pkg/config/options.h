@@ -3,6 +3,7 @@
 // that are not listed there are accepted in a file with a warning.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,17 @@ enum class DetectLocalMode : std::uint8_t {
   InterfaceNamePrefix
 };
 
+// What kube-proxy asks of the kernel's connection tracking; 0 leaves a value to the system.
+struct Conntrack {
+  std::int32_t max_per_core = 32'768;
+  std::int32_t min = 131'072;
+  std::chrono::seconds tcp_established_timeout{86'400};
+  std::chrono::seconds tcp_close_wait_timeout{3'600};
+  bool tcp_be_liberal = false;
+  std::chrono::seconds udp_timeout{0};
+  std::chrono::seconds udp_stream_timeout{0};
+};
+
 struct Options {
   std::string kubeconfig;  // "" and no master: in-cluster
   std::string master;
@@ -33,9 +45,14 @@ struct Options {
   std::string bridge_interface;
   std::string interface_name_prefix;
   std::vector<net::Cidr> cluster_cidrs;
+  std::vector<net::Cidr> node_port_addresses;  // none: `primary`, the Node's own addresses
+  net::IpAddress bind_address;                 // unspecified: the Node's addresses stand
+  Conntrack conntrack;
   int verbosity = 0;
+  bool init_only = false;  // do what needs privileges, and leave
 
   // Our own.
+  bool localhost_node_ports = false;    // kubeShunt.localhostNodePorts
   std::string status_socket;            // "" for none
   Millis watch_stall_timeout{120'000};  // a watch without a byte for this long is replaced
   std::vector<std::string> warnings;    // settings that were accepted and have no effect
@@ -48,7 +65,7 @@ struct Invocation {
   std::string text;
 };
 
-// Errors (Errc::Invalid) name the flag or field.
+// Errors name the flag or field.
 Result<Invocation> parse_command_line(int argc, const char* const* argv);
 
 // "30s", "1m30s", "2h22m", "100ms": Go's durations, not negative.

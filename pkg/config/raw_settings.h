@@ -2,10 +2,12 @@
 // wins.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "config/options.h"
 
 namespace shunt::config {
 
@@ -18,6 +20,16 @@ struct RawSettings {
   std::string bridge_interface;
   std::string interface_name_prefix;
   std::string cluster_cidr;
+  std::vector<std::string> node_port_addresses;
+  std::string bind_address;
+  std::int32_t conntrack_max_per_core = Conntrack{}.max_per_core;
+  std::int32_t conntrack_min = Conntrack{}.min;
+  std::string tcp_established_timeout = "24h";
+  std::string tcp_close_wait_timeout = "1h";
+  bool tcp_be_liberal = false;
+  std::string udp_timeout = "0s";
+  std::string udp_stream_timeout = "0s";
+  bool localhost_node_ports = false;
   int masquerade_bit = 14;
   bool masquerade_all = false;
   std::string min_sync_period;
@@ -28,5 +40,8 @@ struct RawSettings {
 
 // A KubeProxyConfiguration in YAML or JSON on top of what `settings` holds.
 Result<> read_config_file(const std::string& path, RawSettings& settings);
+
+// Errors name the field.
+Result<Options> check(const RawSettings& raw);
 
 }  // namespace shunt::config
