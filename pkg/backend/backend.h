@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "base/result.h"
 #include "desired/desired_state.h"
 
@@ -18,7 +20,7 @@ namespace shunt::backend {
 struct Delta {
   std::vector<desired::FrontendKey> frontends;  // may repeat; order is of no meaning
   bool everything = false;                      // all of them; `frontends` is ignored
-  bool ranges = false;                          // service_cidrs or pod_cidrs changed
+  bool ranges = false;                          // the ranges of DesiredState changed
 };
 
 struct Refusal {
@@ -34,6 +36,7 @@ struct ApplyReport {
   bool retry_everything = false;
   std::vector<Refusal> set_aside;  // refused by the kernel, each alone; the rest went through
   std::vector<desired::FrontendKey> accepted;  // formerly set aside, now applied
+  std::optional<Millis> again_in;              // apply() wants to be called again by then
   std::uint64_t commits = 0;                   // transactions that changed something
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
@@ -50,6 +53,9 @@ class Backend {
   virtual ApplyReport apply(const desired::DesiredState& wanted, const Delta& delta) = 0;
   // Removes every trace of ours. Idempotent.
   virtual Result<> cleanup() = 0;
+
+  // Any thread. Work off the path of apply() that belongs to what was applied is done.
+  virtual bool idle() const { return true; }
 };
 
 }  // namespace shunt::backend

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend/nft/affinity_purger.h"
 #include "backend/nft/transport.h"
 
 namespace shunt::test {
@@ -49,6 +50,11 @@ class FakeTransport : public backend::nft::Transport {
     return {};
   }
 
+  Result<> delete_elements(
+      net::Family, const backend::nft::Set&, std::span<const backend::nft::Element>) override {
+    return fail(Errc::NotFound, "this kernel has no packets that write elements");
+  }
+
   Result<backend::nft::CommitCost> commit(
       const backend::nft::Program& program, const backend::nft::Transaction& transaction) override {
     if (table_->judge) {
@@ -69,6 +75,19 @@ class FakeTransport : public backend::nft::Transport {
     if (transaction.replace_program != nullptr) {
       write_program(next, program);
     }
+    for (const auto& fragment : transaction.create) {
+      write_fragment(next, fragment);
+    }
+    for (const std::string& chain : transaction.remove.chains) {
+      if (next.rules.erase(chain) == 0) {
+        return fail(Errc::Stale, "no such chain", ENOENT);
+      }
+    }
+    for (const std::string& set : transaction.remove.sets) {
+      if (std::erase(next.set_names, set) == 0) {
+        return fail(Errc::Stale, "no such set", ENOENT);
+      }
+    }
     if (transaction.changes.count > 0 && !next.exists) {
       return fail(Errc::Stale, "no table", ENOENT);
     }
@@ -83,6 +102,9 @@ class FakeTransport : public backend::nft::Transport {
       for (const auto& element : transaction.changes.additions[set]) {
         const auto [at, added] =
             next.sets[set].try_emplace({element.key, element.interval_end}, element);
+        if (!element.text.empty() && is_verdict(set) && !next.rules.contains(element.text)) {
+          return fail(Errc::Stale, "no such chain", ENOENT);
+        }
         if (!added && at->second.data != element.data) {
           return fail(Errc::Stale, "element exists with other data", EEXIST);
         }
@@ -94,22 +116,43 @@ class FakeTransport : public backend::nft::Transport {
   }
 
  private:
+  static bool is_verdict(std::size_t set) {
+    using backend::nft::SetId;
+    return set >= static_cast<std::size_t>(SetId::StickyIps) &&
+           set <= static_cast<std::size_t>(SetId::RememberNodePorts);
+  }
   static void write_program(FakeTable& table, const backend::nft::Program& program) {
     table.exists = true;
     table.comment = program.comment;
     ++table.program_writes;
-    for (const auto& set : program.sets) {
+    write_fragment(table, program);
+  }
+  static void write_fragment(FakeTable& table, const backend::nft::Fragment& fragment) {
+    for (const auto& set : fragment.sets) {
       table.set_names.push_back(set.name);
     }
-    for (const auto& chain : program.chains) {
+    for (const auto& chain : fragment.chains) {
       table.rules.try_emplace(chain.name, 0);
     }
-    for (const auto& rule : program.rules) {
+    for (const auto& rule : fragment.rules) {
       ++table.rules[rule.chain];
     }
   }
 
   std::shared_ptr<FakeTable> table_;
+};
+
+// Keeps what it was asked for.
+class FakePurger : public backend::nft::Purger {
+ public:
+  using Purges = std::vector<backend::nft::Purge>;
+  explicit FakePurger(std::shared_ptr<Purges> seen) : seen_(std::move(seen)) {}
+
+  void purge(Purges purges) override { seen_->insert(seen_->end(), purges.begin(), purges.end()); }
+  bool idle() const override { return true; }
+
+ private:
+  std::shared_ptr<Purges> seen_;
 };
 
 }  // namespace shunt::test

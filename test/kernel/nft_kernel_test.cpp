@@ -69,27 +69,58 @@ struct World {
   FrontendKey frontend(unsigned n) const {
     return {ip(family, 96, n), n % 3 == 0 ? net::Protocol::Udp : net::Protocol::Tcp, net::Port{80}};
   }
-  void set(unsigned n, const std::set<unsigned>& endpoints, bool local = false) {
-    desired::EndpointList list;
-    for (const unsigned e : endpoints) {
-      list.push_back({ip(family, 64, e), net::Port{8080}});
+  // Service n: a ClusterIP, and what its number gives it: affinity, a balancer address with policy
+  // Local, source ranges, a NodePort.
+  void set(unsigned n, const std::set<unsigned>& endpoints, bool plain = false) {
+    FrontendPlan plan;
+    plan.service = "ns/service-" + std::to_string(n) + ":http";
+    plan.endpoints = list(endpoints);
+    plan.fate = plan.endpoints ? Fate::Balance : n % 7 == 6 ? Fate::Drop : Fate::Refuse;
+    const bool outside = !plain && n % 3 == 1;
+    if (!plain && n % 4 == 1) {
+      desired::Affinity& affinity = plan.affinity.emplace();
+      affinity.timeout = std::chrono::seconds(n % 8 == 1 ? 10800 : 60);
+      affinity.group = frontend(n);
+      affinity.local_memory = outside;
     }
-    std::sort(list.begin(), list.end());
-    FrontendPlan plan{"ns/service-" + std::to_string(n) + ":http", Fate::Refuse, nullptr, nullptr};
-    if (n % 7 == 6) {
-      plan.fate = Fate::Drop;
-    }
-    if (!list.empty()) {
-      plan.fate = Fate::Balance;
-      plan.endpoints = std::make_shared<const desired::EndpointList>(std::move(list));
-      plan.hairpin = local ? plan.endpoints : nullptr;
+    std::vector<desired::Claim> claims{claim(frontend(n), plan)};
+    if (outside) {
+      plan.reach = n % 2 == 0 ? desired::Reach::External : desired::Reach::ExternalLocal;
+      if (plan.reach == desired::Reach::ExternalLocal && !endpoints.empty()) {
+        plan.local_endpoints = list({*endpoints.begin()});
+      }
+      claims.push_back(claim(
+          desired::node_port_key(
+              family, frontend(n).protocol, net::Port{static_cast<std::uint16_t>(30000 + n)}),
+          plan));
+      plan.sources = ranges(n);
+      claims.push_back(claim({ip(family, 192, n), frontend(n).protocol, net::Port{80}}, plan));
     }
     std::vector<desired::Conflict> conflicts;
-    wanted.set_service(
-        {"ns", std::to_string(n)},
-        {{frontend(n), {0, "", plan.service}, std::make_shared<const FrontendPlan>(plan)}},
-        delta.frontends,
-        conflicts);
+    wanted.set_service({"ns", std::to_string(n)}, std::move(claims), delta.frontends, conflicts);
+  }
+  desired::Claim claim(const FrontendKey& key, const FrontendPlan& plan) const {
+    return {key, {0, "", plan.service}, std::make_shared<const FrontendPlan>(plan)};
+  }
+  desired::EndpointListPtr list(const std::set<unsigned>& endpoints) const {
+    desired::EndpointList out;
+    for (const unsigned e : endpoints) {
+      out.push_back({ip(family, 64, e), net::Port{8080}});
+    }
+    std::sort(out.begin(), out.end());
+    return out.empty() ? nullptr : std::make_shared<const desired::EndpointList>(std::move(out));
+  }
+  // Another set of ranges with every endpoint that changes; some overlap, some touch.
+  std::shared_ptr<const std::vector<net::Cidr>> ranges(unsigned n) {
+    const std::uint8_t bits = family == net::Family::IPv4 ? 24 : 120;
+    std::vector<net::Cidr> out;
+    for (unsigned i = 0; i <= ++changes % 4; ++i) {
+      net::IpAddress base = ip(family, 198, n * 4 + i * (changes % 3));
+      base.bytes[base.size() - 2] = base.bytes[base.size() - 1];
+      base.bytes[base.size() - 1] = 0;
+      out.push_back({base, bits});
+    }
+    return std::make_shared<const std::vector<net::Cidr>>(std::move(out));
   }
   void remove(unsigned n) {
     std::vector<desired::Conflict> conflicts;
@@ -107,12 +138,19 @@ struct World {
   net::Family family;
   DesiredState wanted;
   Delta delta;
+  unsigned changes = 0;
 };
 
 std::unique_ptr<NftBackend> start(net::Family family, const ProgramSettings& settings = {}) {
   auto transport = KernelTransport::open();
   REQUIRE(transport);
-  auto backend = std::make_unique<NftBackend>(family, settings, std::move(*transport));
+  auto purge_transport = KernelTransport::open();
+  REQUIRE(purge_transport);
+  auto backend = std::make_unique<NftBackend>(
+      family,
+      settings,
+      std::move(*transport),
+      std::make_unique<AffinityPurger>(family, std::move(*purge_transport)));
   const auto adopted = backend->adopt();
   INFO((adopted ? std::string() : adopted.error().what));
   REQUIRE(adopted);
@@ -129,14 +167,14 @@ TEST_CASE("nft prints the program, and reads back what it printed") {
       world.set(
           n,
           n % 5 == 0 ? std::set<unsigned>{}
-                     : std::set<unsigned>{n, n + 1, n + 2, n + 3, n + 4, n + 5},
-          n % 2 == 0);
+                     : std::set<unsigned>{n, n + 1, n + 2, n + 3, n + 4, n + 5});
     }
     const bool v4 = family == net::Family::IPv4;
     world.wanted.service_cidrs = {
         *net::parse_cidr(v4 ? "10.96.0.0/12" : "fd60::/112"),
         *net::parse_cidr(v4 ? "255.255.0.0/16" : "ffff::/16")};
     world.wanted.pod_cidrs = {*net::parse_cidr(v4 ? "10.64.0.0/14" : "fd64::/48")};
+    world.wanted.node_port_cidrs = {net::Cidr{net::IpAddress{family, {}}, 0}};
     world.apply(*start(family, by_source()));
   }
   const std::string first = run("nft list ruleset");
@@ -169,7 +207,7 @@ TEST_CASE("nft prints the program, and reads back what it printed") {
 
   // A daemon that starts over the reloaded listing takes it for its own.
   for (const net::Family family : {net::Family::IPv4, net::Family::IPv6}) {
-    CHECK(table_contents(family).size() > 60);
+    CHECK(table_contents(family).size() > 90);
     World nothing(family);
     nothing.apply(*start(family, by_source()));
   }
@@ -184,7 +222,8 @@ TEST_CASE("every detector makes a program that nft can print") {
       {0x1, false, {Kind::InputInterfacePrefix, "pod"}},
   };
   const char* expected[] = {
-      "chain service {\n\t\tgoto dispatch",
+      "chain service {\n\t\tip daddr . meta l4proto . th dport @external-local-ips goto "
+      "external-local",
       "ip daddr @cluster-ips jump mark-for-masquerade",
       "iifname != \"pods0\" jump mark-for-masquerade",
       "iifname != \"pod*\" jump mark-for-masquerade"};
@@ -205,7 +244,7 @@ TEST_CASE("a restart writes nothing, another program replaces the table, clean-u
   for (const net::Family family : {net::Family::IPv4, net::Family::IPv6}) {
     World world(family);
     for (unsigned n = 0; n < 300; ++n) {
-      world.set(n, {n, n + 1, n + 2}, true);
+      world.set(n, {n, n + 1, n + 2});
     }
     world.wanted.service_cidrs = {
         *net::parse_cidr(family == net::Family::IPv4 ? "10.96.0.0/12" : "fd60::/108")};
@@ -240,7 +279,7 @@ TEST_CASE("1 000 random changes, singly and in bursts, over restarts, end as a f
         for (unsigned i = below(20); i > 0; --i) {
           endpoints.insert(below(100));
         }
-        world.set(n, endpoints, below(2) == 0);
+        world.set(n, endpoints);
       }
       if (below(20) == 0) {
         const bool v4 = family == net::Family::IPv4;
@@ -279,7 +318,7 @@ TEST_CASE(
     World world(net::Family::IPv4);
     auto backend = start(net::Family::IPv4, by_source());
     for (unsigned n = 0; n < services; ++n) {
-      world.set(n, {1, 2, 3, 4});
+      world.set(n, {1, 2, 3, 4}, true);
     }
     world.apply(*backend);
     const std::string rules =
@@ -291,15 +330,15 @@ TEST_CASE(
       CHECK(report.commits == 1);
       seen.push_back({report.messages, report.bytes});
     };
-    world.set(4, {1, 2, 3, 9});  // a flip
+    world.set(4, {1, 2, 3, 9}, true);  // a flip
     measure();
-    world.set(4, {1, 2, 3});  // the count changes
+    world.set(4, {1, 2, 3}, true);  // the count changes
     measure();
-    world.set(4, {1, 2, 3, 4});
+    world.set(4, {1, 2, 3, 4}, true);
     measure();
-    world.set(4, {1, 2, 3, 4, 5});  // and the class
+    world.set(4, {1, 2, 3, 4, 5}, true);  // and the class
     measure();
-    world.set(65537, {1, 2, 3});  // a new Service
+    world.set(65537, {1, 2, 3}, true);  // a new Service
     measure();
     world.remove(65537);
     measure();

@@ -31,13 +31,16 @@ inline TableContents table_contents(net::Family family) {
   }
   const Program program = make_program(family, {});  // the sets are the same whatever the settings
   TableContents out;
-  std::map<desired::FrontendKey, std::set<std::uint32_t>> slots;
+  std::map<std::pair<std::string, desired::FrontendKey>, std::set<std::uint32_t>> slots;
   for (const Set& set : program.sets) {
+    if (set.dynamic()) {
+      continue;
+    }
     const auto read = (*transport)->read_elements(family, set, [&](Element&& element) {
       auto key = element.key.span();
-      if (set.id == SetId::Endpoints) {
-        const auto decoded = decode_slot(family, element.key);
-        slots[decoded.value().frontend].insert(decoded->slot);
+      if (set.holds == Set::Holds::Endpoints) {
+        const auto decoded = decode_slot(family, set.shape, element.key);
+        slots[{set.name, decoded.value().frontend}].insert(decoded->slot);
         key = key.first(key.size() - 4);
       }
       const auto data = element.data.span();
@@ -45,7 +48,7 @@ inline TableContents table_contents(net::Family family) {
           set.name,
           std::vector<std::uint8_t>(key.begin(), key.end()),
           std::vector<std::uint8_t>(data.begin(), data.end()),
-          element.comment);
+          element.text);
     });
     if (!read) {
       throw std::runtime_error(set.name + ": " + read.error().what);
@@ -53,7 +56,7 @@ inline TableContents table_contents(net::Family family) {
   }
   for (const auto& [key, numbers] : slots) {
     if (*numbers.rbegin() != numbers.size() - 1) {
-      throw std::runtime_error("slots of " + to_string(key) + " have a gap");
+      throw std::runtime_error("slots of " + to_string(key.second) + " have a gap");
     }
   }
   return out;

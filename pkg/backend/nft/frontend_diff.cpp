@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "backend/nft/affinity.h"
 #include "backend/nft/keys.h"
 #include "backend/nft/wire_rules.h"
 #include "base/fnv1a.h"
@@ -13,21 +14,27 @@ namespace {
 
 using Slots = std::vector<net::SocketAddress>;
 
-Element key_only(const desired::FrontendKey& key) { return Element{encode(key), {}, false, {}}; }
+Element key_only(const desired::FrontendKey& key) {
+  return Element{encode(key), {}, false, {}, false};
+}
 
 class SlotWriter {
  public:
-  SlotWriter(const desired::FrontendKey& key, ElementChanges& changes)
-      : key_(key), changes_(changes) {}
+  SlotWriter(const desired::FrontendKey& key, SetId map, ElementChanges& changes)
+      : key_(key), map_(map), changes_(changes) {}
 
   void remove(std::size_t slot) {
     changes_.remove(
-        SetId::Endpoints, {encode_slot(key_, static_cast<std::uint32_t>(slot)), {}, false, {}});
+        map_, {encode_slot(key_, static_cast<std::uint32_t>(slot)), {}, false, {}, false});
   }
   void add(std::size_t slot, const net::SocketAddress& endpoint) {
     changes_.add(
-        SetId::Endpoints,
-        {encode_slot(key_, static_cast<std::uint32_t>(slot)), encode_data(endpoint), false, {}});
+        map_,
+        {encode_slot(key_, static_cast<std::uint32_t>(slot)),
+         encode_data(endpoint),
+         false,
+         {},
+         false});
   }
   void replace(std::size_t slot, const net::SocketAddress& endpoint) {
     remove(slot);
@@ -36,6 +43,7 @@ class SlotWriter {
 
  private:
   const desired::FrontendKey& key_;
+  SetId map_;
   ElementChanges& changes_;
 };
 
@@ -84,23 +92,236 @@ void diff_slots(Slots& slots, std::span<const net::SocketAddress> wanted, SlotWr
 }
 
 void diff_member(
-    SetId set,
-    const desired::FrontendKey& key,
-    bool& member,
-    bool wanted,
-    ElementChanges& changes) {
-  if (member == wanted) {
-    return;
-  }
-  if (wanted) {
+    SetId set, const desired::FrontendKey& key, bool member, bool wanted, ElementChanges& changes) {
+  if (wanted && !member) {
     changes.add(set, key_only(key));
-  } else {
+  } else if (member && !wanted) {
     changes.remove(set, key_only(key));
   }
-  member = wanted;
+}
+
+void diff_list(
+    const desired::FrontendKey& key,
+    SlotState& state,
+    const desired::EndpointListPtr& list,
+    Place place,
+    ElementChanges& changes) {
+  std::span<const net::SocketAddress> wanted;
+  if (list) {
+    wanted = *list;
+    wanted = wanted.first(std::min(wanted.size(), kMaxSlots));
+  }
+  diff_slots(state.slots, wanted, SlotWriter(key, slot_map(place), changes));
+  const std::uint32_t classes = wanted.empty() ? 0 : 1U << class_bits(wanted.size());
+  if (state.classes == classes) {
+    return;
+  }
+  for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
+    const bool member = (state.classes >> bits & 1U) != 0;
+    diff_member(class_set(place, bits), key, member, (classes >> bits & 1U) != 0, changes);
+  }
+  state.classes = classes;
+}
+
+bool is_wanted(Membership membership, const desired::FrontendPlan& plan) {
+  switch (membership) {
+    case Membership::Service:
+      return true;
+    case Membership::External:
+      return plan.reach == desired::Reach::External;
+    case Membership::ExternalLocal:
+      return plan.reach == desired::Reach::ExternalLocal;
+    case Membership::Refused:
+      return plan.fate == desired::Fate::Refuse;
+    case Membership::Dropped:
+      return plan.fate == desired::Fate::Drop;
+    case Membership::Restricted:
+      return plan.sources != nullptr;
+  }
+  return false;
+}
+
+void diff_memberships(
+    const desired::FrontendKey& key,
+    FrontendState& state,
+    const desired::FrontendPlan* plan,
+    ElementChanges& changes) {
+  const bool node_port = desired::is_node_port(key);
+  for (const Membership membership : kMemberships) {
+    const SetId set = set_of(membership, node_port);
+    if (set == SetId::None || membership == Membership::Service) {
+      continue;  // the element of a Service has a comment: diff_service
+    }
+    const bool wanted = plan != nullptr && is_wanted(membership, *plan);
+    diff_member(set, key, state.is(membership), wanted, changes);
+    state.set(membership, wanted);
+  }
+}
+
+void diff_service(
+    const desired::FrontendKey& key,
+    FrontendState& state,
+    const desired::FrontendPlan* plan,
+    ElementChanges& changes) {
+  const SetId set = set_of(Membership::Service, desired::is_node_port(key));
+  const std::string comment = plan == nullptr ? std::string() : frontend_comment(plan->service);
+  const std::uint64_t hash = plan == nullptr ? 0 : comment_hash(comment);
+  // Another Service that took the frontend over: its name and its own count of connections.
+  const bool member = state.is(Membership::Service);
+  if (member && (plan == nullptr || state.comment_hash != hash)) {
+    changes.remove(set, key_only(key));
+  }
+  if (plan != nullptr && (!member || state.comment_hash != hash)) {
+    changes.add(set, {encode(key), {}, false, comment, false});
+  }
+  state.set(Membership::Service, plan != nullptr);
+  state.comment_hash = hash;
+}
+
+void diff_sources(
+    const desired::FrontendKey& key,
+    const std::vector<net::IpRange>& now,
+    const std::vector<net::IpRange>& wanted,
+    ElementChanges& changes) {
+  for (const net::IpRange& range : now) {
+    if (!std::binary_search(wanted.begin(), wanted.end(), range)) {
+      changes.remove(SetId::AllowedSources, source_element(key, range));
+    }
+  }
+  for (const net::IpRange& range : wanted) {
+    if (!std::binary_search(now.begin(), now.end(), range)) {
+      changes.add(SetId::AllowedSources, source_element(key, range));
+    }
+  }
+}
+
+void diff_verdict(
+    SetId set,
+    const desired::FrontendKey& key,
+    const std::string& now,
+    const std::string& wanted,
+    bool jump,
+    ElementChanges& changes) {
+  if (now == wanted) {
+    return;
+  }
+  if (!now.empty()) {
+    changes.remove(set, key_only(key));
+  }
+  if (!wanted.empty()) {
+    changes.add(set, {encode(key), {}, false, wanted, jump});
+  }
+}
+
+void diff_extras(
+    const desired::FrontendKey& key,
+    FrontendState& state,
+    const desired::FrontendPlan* plan,
+    ElementChanges& changes) {
+  Extras wanted = wanted_extras(key, plan);
+  static const Extras none;
+  const Extras& now = state.extras ? *state.extras : none;
+  if (now == wanted) {
+    return;
+  }
+  const bool node_port = desired::is_node_port(key);
+  diff_sources(key, now.sources, wanted.sources, changes);
+  diff_verdict(
+      node_port ? SetId::StickyNodePorts : SetId::StickyIps,
+      key,
+      now.sticky,
+      wanted.sticky,
+      true,
+      changes);
+  diff_verdict(
+      node_port ? SetId::StickyLocalNodePorts : SetId::StickyLocalIps,
+      key,
+      now.sticky_local,
+      wanted.sticky_local,
+      true,
+      changes);
+  diff_verdict(
+      node_port ? SetId::RememberNodePorts : SetId::RememberIps,
+      key,
+      now.remember,
+      wanted.remember,
+      false,
+      changes);
+  state.extras = wanted == none ? nullptr : std::make_unique<Extras>(std::move(wanted));
 }
 
 }  // namespace
+
+FrontendState::FrontendState(const FrontendState& other)
+    : endpoints(other.endpoints),
+      local_endpoints(other.local_endpoints),
+      comment_hash(other.comment_hash),
+      members(other.members),
+      extras(other.extras ? std::make_unique<Extras>(*other.extras) : nullptr) {}
+FrontendState& FrontendState::operator=(const FrontendState& other) {
+  return *this = FrontendState(other);
+}
+
+bool FrontendState::is(Membership membership) const {
+  return (members >> static_cast<unsigned>(membership) & 1U) != 0;
+}
+void FrontendState::set(Membership membership, bool member) {
+  const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(membership));
+  members = static_cast<std::uint8_t>(member ? members | bit : members & ~bit);
+}
+bool FrontendState::empty() const {
+  return members == 0 && endpoints.empty() && local_endpoints.empty() && !extras;
+}
+Extras& FrontendState::more() {
+  if (!extras) {
+    extras = std::make_unique<Extras>();
+  }
+  return *extras;
+}
+bool operator==(const FrontendState& a, const FrontendState& b) {
+  static const Extras none;
+  return a.endpoints == b.endpoints && a.local_endpoints == b.local_endpoints &&
+         a.comment_hash == b.comment_hash && a.members == b.members &&
+         (a.extras ? *a.extras : none) == (b.extras ? *b.extras : none);
+}
+
+SetId set_of(Membership membership, bool node_port) {
+  switch (membership) {
+    case Membership::Service:
+      return node_port ? SetId::ServiceNodePorts : SetId::ServiceIps;
+    case Membership::External:
+      return node_port ? SetId::ExternalNodePorts : SetId::ExternalIps;
+    case Membership::ExternalLocal:
+      return node_port ? SetId::ExternalLocalNodePorts : SetId::ExternalLocalIps;
+    case Membership::Refused:
+      return node_port ? SetId::RefusedNodePorts : SetId::RefusedIps;
+    case Membership::Dropped:
+      return node_port ? SetId::DroppedNodePorts : SetId::DroppedIps;
+    case Membership::Restricted:  // source ranges are for balancer addresses
+      return node_port ? SetId::None : SetId::RestrictedIps;
+  }
+  return SetId::None;
+}
+
+Extras wanted_extras(const desired::FrontendKey& key, const desired::FrontendPlan* plan) {
+  Extras out;
+  if (plan == nullptr) {
+    return out;
+  }
+  if (plan->sources && !desired::is_node_port(key)) {
+    out.sources = net::merged_ranges(*plan->sources);
+  }
+  if (const auto affinity = affinity_of(*plan)) {
+    if (plan->endpoints) {
+      out.sticky = sticky_chain(*affinity, affinity->local_policy);
+    }
+    if (plan->local_endpoints) {
+      out.sticky_local = sticky_chain(*affinity, true);
+    }
+    out.remember = remember_chain(*affinity);
+  }
+  return out;
+}
 
 unsigned class_bits(std::size_t slots) {
   const auto bits = static_cast<unsigned>(std::bit_width(slots - 1));
@@ -129,51 +350,23 @@ FrontendState diff_frontend(
     const FrontendState& from,
     const desired::FrontendPlan* plan,
     ElementChanges& changes) {
-  using desired::Fate;
   FrontendState state = from;
-  const bool balance = plan != nullptr && plan->fate == Fate::Balance;
-  std::span<const net::SocketAddress> wanted;
-  if (balance) {
-    wanted = *plan->endpoints;
-    wanted = wanted.first(std::min(wanted.size(), kMaxSlots));
-  }
-  diff_slots(state.slots, wanted, SlotWriter(key, changes));
-
-  const std::uint32_t classes = wanted.empty() ? 0 : 1U << class_bits(wanted.size());
-  for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
-    bool member = (state.classes >> bits & 1U) != 0;
-    diff_member(class_set(bits), key, member, (classes >> bits & 1U) != 0, changes);
-  }
-  state.classes = classes;
-
-  const std::string comment = plan == nullptr ? std::string() : frontend_comment(plan->service);
-  const std::uint64_t hash = comment_hash(comment);
-  if (state.in_service_ips && plan != nullptr && state.comment_hash != hash) {
-    // Another Service took the frontend over: its name and its own count of connections.
-    changes.remove(SetId::ServiceIps, key_only(key));
-    state.in_service_ips = false;
-  }
-  if (state.in_service_ips != (plan != nullptr)) {
-    if (plan != nullptr) {
-      changes.add(SetId::ServiceIps, {encode(key), {}, false, comment});
-    } else {
-      changes.remove(SetId::ServiceIps, key_only(key));
-    }
-    state.in_service_ips = plan != nullptr;
-  }
-  state.comment_hash = plan != nullptr ? hash : 0;
-  diff_member(
-      SetId::RefusedIps,
+  const bool node_port = desired::is_node_port(key);
+  diff_list(
       key,
-      state.in_refused,
-      plan != nullptr && plan->fate == Fate::Refuse,
+      state.endpoints,
+      plan == nullptr ? nullptr : plan->endpoints,
+      place_of(node_port, false),
       changes);
-  diff_member(
-      SetId::DroppedIps,
+  diff_list(
       key,
-      state.in_dropped,
-      plan != nullptr && plan->fate == Fate::Drop,
+      state.local_endpoints,
+      plan == nullptr ? nullptr : plan->local_endpoints,
+      place_of(node_port, true),
       changes);
+  diff_service(key, state, plan, changes);
+  diff_memberships(key, state, plan, changes);
+  diff_extras(key, state, plan, changes);
   return state;
 }
 

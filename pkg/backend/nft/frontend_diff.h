@@ -7,29 +7,74 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backend/nft/ruleset.h"
 #include "desired/frontend.h"
+#include "net/cidr.h"
 
 namespace shunt::backend::nft {
 
-struct FrontendState {
+// The endpoints of one list.
+struct SlotState {
   std::vector<net::SocketAddress> slots;
-  std::uint32_t classes = 0;       // bit n: a member of the class of 2^n slots
-  std::uint64_t comment_hash = 0;  // of the element in service-ips
-  bool in_service_ips = false;
-  bool in_refused = false;
-  bool in_dropped = false;
-  bool empty() const {
-    return slots.empty() && classes == 0 && !in_service_ips && !in_refused && !in_dropped;
-  }
-  bool operator==(const FrontendState&) const = default;
+  std::uint32_t classes = 0;  // bit n: a member of the class of 2^n slots
+  bool empty() const { return slots.empty() && classes == 0; }
+  bool operator==(const SlotState&) const = default;
 };
 
-// A frontend with more endpoints than the largest class has slots uses the first 65536 of them.
+// Sets that a frontend is or is not in.
+enum class Membership : std::uint8_t {
+  Service,
+  External,
+  ExternalLocal,
+  Refused,
+  Dropped,
+  Restricted
+};
+inline constexpr Membership kMemberships[] = {
+    Membership::Service,
+    Membership::External,
+    Membership::ExternalLocal,
+    Membership::Refused,
+    Membership::Dropped,
+    Membership::Restricted};
+
+// What few frontends have.
+struct Extras {
+  std::vector<net::IpRange> sources;  // in allowed-sources; sorted
+  // Chains that the frontend's elements in sticky-*, sticky-local-* and remember-* lead to.
+  std::string sticky;
+  std::string sticky_local;
+  std::string remember;
+  bool operator==(const Extras&) const = default;
+};
+
+struct FrontendState {
+  SlotState endpoints;
+  SlotState local_endpoints;
+  std::uint64_t comment_hash = 0;  // of the element in service-ips; NodePorts too
+  std::uint8_t members = 0;        // bits by Membership
+  std::unique_ptr<Extras> extras;  // null: none of it
+
+  FrontendState() = default;
+  FrontendState(const FrontendState& other);
+  FrontendState& operator=(const FrontendState& other);
+  FrontendState(FrontendState&&) = default;
+  FrontendState& operator=(FrontendState&&) = default;
+  ~FrontendState() = default;
+
+  bool is(Membership membership) const;
+  void set(Membership membership, bool member);
+  bool empty() const;
+  Extras& more();  // made when there is none
+};
+bool operator==(const FrontendState& a, const FrontendState& b);
+
+// A list with more endpoints than the largest class has slots uses the first 65536 of them.
 inline constexpr std::size_t kMaxSlots = std::size_t{1} << kLargestClassBits;
 
 // The class of `slots` endpoints: the exponent of the next power of two, at least two. `slots`
@@ -43,6 +88,12 @@ FrontendState diff_frontend(
     const FrontendState& from,
     const desired::FrontendPlan* plan,
     ElementChanges& changes);
+
+// The chains that a plan's elements lead to; empty where there are none.
+Extras wanted_extras(const desired::FrontendKey& key, const desired::FrontendPlan* plan);
+
+// The set of a membership or a verdict map for this kind of frontend; None where it has none.
+SetId set_of(Membership membership, bool node_port);
 
 // The comment of a frontend's element: the Service's name, cut so that it can never fail a
 // transaction.

@@ -6,32 +6,20 @@
 namespace shunt::backend::nft {
 namespace {
 
-std::size_t range_index(SetId set) { return set == SetId::ServiceCidrs ? 0 : 1; }
+constexpr std::size_t range_index(SetId set) {
+  return static_cast<std::size_t>(set) - static_cast<std::size_t>(SetId::ServiceCidrs);
+}
+static_assert(range_index(SetId::NodePortIps) == 3);
+
+Element plain(KeyBytes key) { return {key, {}, false, {}, false}; }
 
 // An interval set holds the first address of a range and, flagged, the first address after it; a
 // range that reaches the end of the address space has no end element.
 void for_range_elements(const net::IpRange& range, const auto& each) {
-  each(Element{encode(range.first), {}, false, {}});
+  each(plain(encode(range.first)));
   if (const auto after = net::next_address(range.last)) {
-    each(Element{encode(*after), {}, true, {}});
+    each(Element{encode(*after), {}, true, {}, false});
   }
-}
-
-net::IpAddress previous_address(net::IpAddress ip) {
-  for (std::size_t i = ip.size(); i-- > 0;) {
-    if (ip.bytes[i]-- != 0) {
-      break;
-    }
-  }
-  return ip;
-}
-
-net::IpAddress highest_address(net::Family family) {
-  net::IpAddress ip{family, {}};
-  for (std::size_t i = 0; i < ip.size(); ++i) {
-    ip.bytes[i] = 0xff;
-  }
-  return ip;
 }
 
 }  // namespace
@@ -40,101 +28,199 @@ void KernelMirror::clear() { *this = KernelMirror(family_); }
 
 // ---- adoption ----
 
-void KernelMirror::adopt_slot(const Element& element) {
-  const auto key = decode_slot(family_, element.key);
+bool KernelMirror::adopt_slot(Place place, const Set& set, const Element& element) {
+  const auto key = decode_slot(family_, set.shape, element.key);
   const auto endpoint = decode_data(family_, element.data);
   if (!key || !endpoint) {
-    strays_.emplace_back(SetId::Endpoints, element);
-    return;
+    return false;
   }
-  adopted_slots_[key->frontend].emplace_back(key->slot, *endpoint);
+  adopted_slots_[static_cast<std::size_t>(place)][key->frontend].emplace_back(key->slot, *endpoint);
+  return true;
 }
 
-void KernelMirror::adopt(SetId set, const Element& element) {
-  switch (set) {
-    case SetId::ClusterIps:
-      if (const auto ip = decode_ip(family_, element.key)) {
-        cluster_ips_.elements[*ip].in_kernel = true;
-        return;
+// An element of a set of frontends.
+bool KernelMirror::adopt_member(const Set& set, const Element& element) {
+  const auto key = decode_frontend(family_, set.shape, element.key);
+  if (!key) {
+    return false;
+  }
+  if (set.id == SetId::AffinityLocal) {
+    affinity_local_.elements[*key].in_kernel = true;
+    return true;
+  }
+  FrontendState& state = entries_[*key].state;
+  if (const auto role = class_role(set.id)) {
+    SlotState& slots = is_local(role->place) ? state.local_endpoints : state.endpoints;
+    slots.classes |= 1U << role->bits;
+    return true;
+  }
+  for (const Membership membership : kMemberships) {
+    if (set.id == set_of(membership, set.shape == KeyShape::NodePort)) {
+      state.set(membership, true);
+      if (membership == Membership::Service) {
+        state.comment_hash = comment_hash(element.text);
       }
-      break;
-    case SetId::Hairpin:
-      if (const auto key = decode_hairpin(family_, element.key)) {
-        hairpins_.elements[*key].in_kernel = true;
-        return;
-      }
-      break;
-    case SetId::ServiceCidrs:
-    case SetId::PodCidrs:
-      if (const auto ip = decode_ip(family_, element.key)) {
-        auto& list = element.interval_end ? range_ends_ : range_starts_;
-        list[range_index(set)].push_back(*ip);
-        return;
-      }
-      break;
-    case SetId::Endpoints:
-      adopt_slot(element);
-      return;
+      return true;
+    }
+  }
+  switch (set.id) {
+    case SetId::StickyIps:
+    case SetId::StickyNodePorts:
+      state.more().sticky = element.text;
+      return true;
+    case SetId::StickyLocalIps:
+    case SetId::StickyLocalNodePorts:
+      state.more().sticky_local = element.text;
+      return true;
+    case SetId::RememberIps:
+    case SetId::RememberNodePorts:
+      state.more().remember = element.text;
+      return true;
     default:
-      if (const auto key = decode_frontend(family_, element.key)) {
-        FrontendState& state = entries_[*key].state;
-        if (set == SetId::ServiceIps) {
-          state.in_service_ips = true;
-          state.comment_hash = comment_hash(element.comment);
-        } else if (set == SetId::RefusedIps) {
-          state.in_refused = true;
-        } else if (set == SetId::DroppedIps) {
-          state.in_dropped = true;
-        } else {
-          const auto bits = static_cast<unsigned>(set) - static_cast<unsigned>(SetId::Class4) +
-                            kSmallestClassBits;
-          state.classes |= 1U << bits;
-        }
-        return;
-      }
-      break;
+      return false;
   }
-  strays_.emplace_back(set, element);
 }
 
-void KernelMirror::finish_adoption() {
-  for (auto& [key, slots] : adopted_slots_) {
+void KernelMirror::adopt(const Set& set, const Element& element) {
+  bool fits = false;
+  if (set.id == SetId::ClusterIps) {
+    if (const auto ip = decode_ip(family_, element.key)) {
+      cluster_ips_.elements[*ip].in_kernel = true;
+      fits = true;
+    }
+  } else if (set.id == SetId::AllowedSources) {
+    if (const auto source = decode_source(family_, element)) {
+      entries_[source->frontend].state.more().sources.push_back(source->range);
+      fits = true;
+    }
+  } else if (set.interval) {
+    if (const auto ip = decode_ip(family_, element.key)) {
+      auto& list = element.interval_end ? range_ends_ : range_starts_;
+      list[range_index(set.id)].push_back(*ip);
+      fits = true;
+    }
+  } else if (set.holds == Set::Holds::Endpoints) {
+    for (const Place place : kPlaces) {
+      fits = fits || (set.id == slot_map(place) && adopt_slot(place, set, element));
+    }
+  } else {
+    fits = adopt_member(set, element);
+  }
+  if (!fits) {
+    strays_.emplace_back(set.id, element);
+  }
+}
+
+void KernelMirror::finish_slots(Place place) {
+  auto& adopted = adopted_slots_[static_cast<std::size_t>(place)];
+  for (auto& [key, slots] : adopted) {
     std::sort(slots.begin(), slots.end());
-    FrontendState& state = entries_[key].state;
+    FrontendState& entry = entries_[key].state;
+    SlotState& state = is_local(place) ? entry.local_endpoints : entry.endpoints;
     for (const auto& [slot, endpoint] : slots) {
       if (slot == state.slots.size()) {
         state.slots.push_back(endpoint);
       } else {  // behind a gap
-        strays_.emplace_back(SetId::Endpoints, Element{encode_slot(key, slot), {}, false, {}});
+        strays_.emplace_back(slot_map(place), plain(encode_slot(key, slot)));
       }
     }
   }
-  adopted_slots_.clear();
-  for (std::size_t which = 0; which < 2; ++which) {
-    auto& ranges = which == 0 ? service_cidrs_ : pod_cidrs_;
-    auto& starts = range_starts_[which];
-    auto& ends = range_ends_[which];
+  adopted.clear();
+}
+
+void KernelMirror::finish_ranges() {
+  for (std::size_t index = 0; index < kRangeSets; ++index) {
+    auto& starts = range_starts_[index];
+    auto& ends = range_ends_[index];
     std::sort(starts.begin(), starts.end());
     std::sort(ends.begin(), ends.end());
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-      const auto end = std::upper_bound(ends.begin(), ends.end(), starts[i]);
-      ranges.push_back(
-          {starts[i], end == ends.end() ? highest_address(family_) : previous_address(*end)});
+    for (const net::IpAddress& start : starts) {
+      // The end belongs to the nearest start before it.
+      const auto end = std::upper_bound(ends.begin(), ends.end(), start);
+      const net::IpAddress last =
+          end == ends.end() ? net::all_addresses(family_).last : *net::previous_address(*end);
+      ranges_[index].push_back({start, last});
     }
     starts.clear();
     ends.clear();
   }
 }
 
-// ---- staging ----
-
-void KernelMirror::count_hairpins(
-    const desired::FrontendKey& key, const desired::EndpointListPtr& list, int step) {
-  if (list) {
-    for (const net::SocketAddress& endpoint : *list) {
-      hairpins_.staged[{endpoint, key.protocol}] += step;
+void KernelMirror::finish_adoption(Clock::time_point now) {
+  for (const Place place : kPlaces) {
+    finish_slots(place);
+  }
+  finish_ranges();
+  for (auto& [key, entry] : entries_) {
+    if (entry.state.extras) {
+      auto& sources = entry.state.extras->sources;
+      std::sort(sources.begin(), sources.end());
     }
   }
+  units_.finish_adoption(now);
+}
+
+// ---- staging ----
+
+void KernelMirror::count_affinity(
+    const desired::FrontendKey& key, const AffinityUse& use, int step) {
+  units_.stage(use.affinity, step);
+  if (use.local) {
+    for (const net::SocketAddress& endpoint : *use.local) {
+      affinity_local_.staged[{endpoint.ip, key.protocol, endpoint.port}] += step;
+    }
+  }
+}
+
+namespace {
+
+// Something in `slots` is no longer in `list`.
+bool lost_an_endpoint(const SlotState& slots, const desired::EndpointListPtr& list) {
+  return std::any_of(slots.slots.begin(), slots.slots.end(), [&](const auto& endpoint) {
+    return !list || !std::binary_search(list->begin(), list->end(), endpoint);
+  });
+}
+
+std::shared_ptr<const AffinityUse> affinity_use(const desired::FrontendPlan* plan) {
+  const auto affinity = plan == nullptr ? std::nullopt : affinity_of(*plan);
+  if (!affinity) {
+    return nullptr;
+  }
+  AffinityUse use{*affinity, nullptr};
+  if (use.affinity.local_memory && use.affinity.cluster_memory) {
+    use.local = use.affinity.local_policy ? plan->endpoints : plan->local_endpoints;
+  }
+  return std::make_shared<const AffinityUse>(std::move(use));
+}
+
+}  // namespace
+
+// What the maps remember may point to endpoints that went, while we looked or while we did not.
+void KernelMirror::stage_affinity(
+    const desired::FrontendKey& key,
+    const MirrorEntry& from,
+    const desired::FrontendPlan* plan,
+    MirrorEntry& next) {
+  next.affinity = affinity_use(plan);
+  if (next.affinity) {
+    count_affinity(key, *next.affinity, 1);
+  }
+  if (from.affinity) {
+    count_affinity(key, *from.affinity, -1);
+  }
+  if (!next.affinity) {
+    return;
+  }
+  const Affinity& affinity = next.affinity->affinity;
+  const bool fresh = !from.affinity || from.affinity->affinity != affinity;
+  const auto purge = [&](bool local, const SlotState& slots, const desired::EndpointListPtr& list) {
+    if (list && (fresh || lost_an_endpoint(slots, list))) {
+      const std::string map = affinity_map(affinity, local);
+      staged_purges_.insert_or_assign(map, Purge{map, affinity.port, list});
+    }
+  };
+  purge(affinity.local_policy, from.state.endpoints, plan->endpoints);
+  purge(true, from.state.local_endpoints, plan->local_endpoints);
 }
 
 void KernelMirror::stage(const desired::FrontendKey& key, const desired::FrontendPlan* plan) {
@@ -144,20 +230,18 @@ void KernelMirror::stage(const desired::FrontendKey& key, const desired::Fronten
   MirrorEntry next;
   next.state = diff_frontend(key, from.state, plan, changes_);
   next.counted = plan != nullptr;
-  next.hairpin = plan == nullptr ? nullptr : plan->hairpin;
-  if (from.counted != next.counted) {
-    cluster_ips_.staged[key.ip] += next.counted ? 1 : -1;
+  next.cluster_ip = plan != nullptr && plan->reach == desired::Reach::Internal;
+  if (from.cluster_ip != next.cluster_ip) {
+    cluster_ips_.staged[key.ip] += next.cluster_ip ? 1 : -1;
   }
-  if (from.hairpin != next.hairpin) {
-    count_hairpins(key, from.hairpin, -1);
-    count_hairpins(key, next.hairpin, 1);
+  if (from.affinity || (plan != nullptr && plan->affinity)) {
+    stage_affinity(key, from, plan, next);
   }
   staged_entries_.insert_or_assign(key, std::move(next));
 }
 
-void KernelMirror::stage_ranges(SetId set, const std::vector<net::Cidr>& wanted) {
-  const auto& now = set == SetId::ServiceCidrs ? service_cidrs_ : pod_cidrs_;
-  std::vector<net::IpRange> next = net::merged_ranges(wanted);
+void KernelMirror::stage_ranges(SetId set, std::vector<net::IpRange> next) {
+  const auto& now = ranges_[range_index(set)];
   for (const net::IpRange& range : now) {
     if (!std::binary_search(next.begin(), next.end(), range)) {
       for_range_elements(range, [&](Element&& e) { changes_.remove(set, std::move(e)); });
@@ -193,8 +277,8 @@ void KernelMirror::stage_sweep() {
   for (const auto& [ip, shared] : cluster_ips_.elements) {
     cluster_ips_.staged.try_emplace(ip, 0);
   }
-  for (const auto& [key, shared] : hairpins_.elements) {
-    hairpins_.staged.try_emplace(key, 0);
+  for (const auto& [key, shared] : affinity_local_.elements) {
+    affinity_local_.staged.try_emplace(key, 0);
   }
 }
 
@@ -205,20 +289,18 @@ void KernelMirror::complete(SharedSet<Key>& shared, SetId set) {
     const Shared now = found == shared.elements.end() ? Shared{} : found->second;
     const bool needed = now.count + step > 0;
     if (needed && !now.in_kernel) {
-      changes_.add(set, {encode(key), {}, false, {}});
+      changes_.add(set, plain(encode(key)));
     } else if (!needed && now.in_kernel) {
-      changes_.remove(set, {encode(key), {}, false, {}});
+      changes_.remove(set, plain(encode(key)));
     }
   }
 }
 
-const ElementChanges& KernelMirror::staged() {
-  if (!completed_) {
-    completed_ = true;
-    complete(cluster_ips_, SetId::ClusterIps);
-    complete(hairpins_, SetId::Hairpin);
-  }
-  return changes_;
+void KernelMirror::fill(std::vector<Fragment>& create, ElementChanges& changes, Removal& remove) {
+  complete(cluster_ips_, SetId::ClusterIps);
+  complete(affinity_local_, SetId::AffinityLocal);
+  units_.fill(create, remove);
+  changes = std::exchange(changes_, {});
 }
 
 template <typename Key>
@@ -233,7 +315,7 @@ void KernelMirror::commit_shared(SharedSet<Key>& shared) {
   }
 }
 
-void KernelMirror::commit() {
+void KernelMirror::commit(Clock::time_point now) {
   for (auto& [key, entry] : staged_entries_) {
     if (entry.state.empty() && !entry.counted) {
       entries_.erase(key);
@@ -242,11 +324,15 @@ void KernelMirror::commit() {
     }
   }
   commit_shared(cluster_ips_);
-  commit_shared(hairpins_);
-  for (std::size_t which = 0; which < 2; ++which) {
-    if (staged_ranges_[which]) {
-      (which == 0 ? service_cidrs_ : pod_cidrs_) = std::move(*staged_ranges_[which]);
+  commit_shared(affinity_local_);
+  units_.commit(now);
+  for (std::size_t index = 0; index < kRangeSets; ++index) {
+    if (staged_ranges_[index]) {
+      ranges_[index] = std::move(*staged_ranges_[index]);
     }
+  }
+  for (auto& [map, purge] : staged_purges_) {
+    purges_.insert_or_assign(map, std::move(purge));
   }
   if (strays_staged_) {
     strays_.clear();
@@ -256,13 +342,24 @@ void KernelMirror::commit() {
 
 void KernelMirror::discard() {
   changes_.clear();
-  completed_ = false;
   strays_staged_ = false;
   staged_entries_.clear();
   cluster_ips_.staged.clear();
-  hairpins_.staged.clear();
-  staged_ranges_[0].reset();
-  staged_ranges_[1].reset();
+  affinity_local_.staged.clear();
+  units_.discard();
+  for (auto& staged : staged_ranges_) {
+    staged.reset();
+  }
+  staged_purges_.clear();
+}
+
+std::vector<Purge> KernelMirror::take_purges() {
+  std::vector<Purge> out;
+  for (auto& [map, purge] : purges_) {
+    out.push_back(std::move(purge));
+  }
+  purges_.clear();
+  return out;
 }
 
 }  // namespace shunt::backend::nft

@@ -1,30 +1,50 @@
 // Our picture of the kernel's table of one family, in terms of frontends: read once by adopt, then
 // kept equal by applying to it exactly what the kernel accepted.
 //
-// Elements that several frontends share (a ClusterIP with many ports, an endpoint that may hairpin
-// through many Services) are counted: the element is there while somebody needs it.
+// Elements that several frontends share (a ClusterIP with many ports) are counted: the element is
+// there while somebody needs it. The chains and maps of session affinity are counted too, but leave
+// later than their last user (affinity_units.h).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "backend/nft/affinity.h"
+#include "backend/nft/affinity_units.h"
 #include "backend/nft/frontend_diff.h"
 #include "backend/nft/keys.h"
 #include "backend/nft/ruleset.h"
+#include "base/backoff.h"
 #include "desired/desired_state.h"
 #include "net/cidr.h"
 
 namespace shunt::backend::nft {
 
+// What a frontend with session affinity holds on to besides its own elements.
+struct AffinityUse {
+  Affinity affinity;
+  desired::EndpointListPtr local;  // in affinity-local
+};
+
 // A frontend in the mirror: what the kernel holds, and which shared elements it holds a count on.
 struct MirrorEntry {
   FrontendState state;
-  bool counted = false;  // planned since adoption: its ClusterIP is counted
-  desired::EndpointListPtr hairpin;
+  bool counted = false;     // planned since adoption
+  bool cluster_ip = false;  // its address is counted in cluster-ips
+  std::shared_ptr<const AffinityUse> affinity;
+};
+
+// Of an affinity map only what points to one of `allowed` may stay.
+struct Purge {
+  std::string map;
+  std::optional<net::Port> port;  // of the endpoints, when the map does not say it
+  desired::EndpointListPtr allowed;
 };
 
 // The changes of one transaction and what they do to the mirror. Nothing is final until commit().
@@ -35,13 +55,14 @@ class KernelMirror {
   void clear();  // the table is empty, or gone
   // Takes over an element that an earlier run left. What does not fit our layout is remembered as
   // stray.
-  void adopt(SetId set, const Element& element);
-  void finish_adoption();
+  void adopt(const Set& set, const Element& element);
+  void adopt_chain(const std::string& chain) { units_.adopt(chain); }
+  void finish_adoption(Clock::time_point now);
 
   // Stages the changes for one frontend on top of what is staged already. A frontend is staged at
   // most once a transaction.
   void stage(const desired::FrontendKey& key, const desired::FrontendPlan* plan);
-  void stage_ranges(SetId set, const std::vector<net::Cidr>& wanted);
+  void stage_ranges(SetId set, std::vector<net::IpRange> wanted);
   // What an earlier run left and does not fit our layout goes; before anything else, since it may
   // be in the way.
   void stage_strays();
@@ -49,10 +70,15 @@ class KernelMirror {
   // elements that nobody needs, when every wanted frontend has been staged.
   std::vector<desired::FrontendKey> unclaimed() const;
   void stage_sweep();
+  // Chains and maps that nobody has led to for a while.
+  void stage_collection(Clock::time_point now) { units_.stage_collection(now); }
+  std::optional<Clock::time_point> collection_due() const { return units_.collection_due(); }
 
-  const ElementChanges& staged();  // completes the shared elements; call before sending
-  void commit();                   // the kernel took it
-  void discard();                  // it did not
+  // Completes the shared elements; call before sending. The changes are to be moved out.
+  void fill(std::vector<Fragment>& create, ElementChanges& changes, Removal& remove);
+  void commit(Clock::time_point now);  // the kernel took it
+  void discard();                      // it did not
+  std::vector<Purge> take_purges();    // that the commits since the last call ask for
 
  private:
   struct Shared {
@@ -64,35 +90,44 @@ class KernelMirror {
     std::unordered_map<Key, Shared> elements;
     std::unordered_map<Key, std::int64_t> staged;  // change of the count
   };
+  static constexpr std::size_t kRangeSets = 4;
+  using Slots = std::vector<std::pair<std::uint32_t, net::SocketAddress>>;
+
   template <typename Key>
   void complete(SharedSet<Key>& shared, SetId set);
   template <typename Key>
   void commit_shared(SharedSet<Key>& shared);
-  void count_hairpins(
-      const desired::FrontendKey& key, const desired::EndpointListPtr& list, int step);
-  void adopt_slot(const Element& element);
+  void stage_affinity(
+      const desired::FrontendKey& key,
+      const MirrorEntry& from,
+      const desired::FrontendPlan* plan,
+      MirrorEntry& next);
+  void count_affinity(const desired::FrontendKey& key, const AffinityUse& use, int step);
+  bool adopt_member(const Set& set, const Element& element);
+  bool adopt_slot(Place place, const Set& set, const Element& element);
+  void finish_slots(Place place);
+  void finish_ranges();
 
   net::Family family_;
   std::unordered_map<desired::FrontendKey, MirrorEntry> entries_;
   SharedSet<net::IpAddress> cluster_ips_;
-  SharedSet<HairpinKey> hairpins_;
-  std::vector<net::IpRange> service_cidrs_;
-  std::vector<net::IpRange> pod_cidrs_;
+  SharedSet<desired::FrontendKey> affinity_local_;
+  AffinityUnits units_;
+  std::array<std::vector<net::IpRange>, kRangeSets> ranges_;
+  std::map<std::string, Purge> purges_;
 
   // Adoption.
-  std::
-      unordered_map<desired::FrontendKey, std::vector<std::pair<std::uint32_t, net::SocketAddress>>>
-          adopted_slots_;
-  std::array<std::vector<net::IpAddress>, 2> range_starts_;
-  std::array<std::vector<net::IpAddress>, 2> range_ends_;
+  std::array<std::unordered_map<desired::FrontendKey, Slots>, 4> adopted_slots_;  // by place
+  std::array<std::vector<net::IpAddress>, kRangeSets> range_starts_;
+  std::array<std::vector<net::IpAddress>, kRangeSets> range_ends_;
   std::vector<std::pair<SetId, Element>> strays_;
 
   // Staged.
   ElementChanges changes_;
-  bool completed_ = false;
   bool strays_staged_ = false;
   std::unordered_map<desired::FrontendKey, MirrorEntry> staged_entries_;
-  std::array<std::optional<std::vector<net::IpRange>>, 2> staged_ranges_;
+  std::array<std::optional<std::vector<net::IpRange>>, kRangeSets> staged_ranges_;
+  std::map<std::string, Purge> staged_purges_;
 };
 
 }  // namespace shunt::backend::nft

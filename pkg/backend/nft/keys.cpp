@@ -77,9 +77,9 @@ class Reader {
   bool ok_ = true;
 };
 
-desired::FrontendKey read_frontend(Reader& reader) {
+desired::FrontendKey read_frontend(Reader& reader, net::Family family, bool with_address) {
   desired::FrontendKey key;
-  key.ip = reader.address();
+  key.ip = with_address ? reader.address() : net::IpAddress{family, {}};
   key.protocol = reader.protocol();
   key.port = reader.port();
   return key;
@@ -95,18 +95,11 @@ KeyBytes encode(const net::IpAddress& ip) {
 
 KeyBytes encode(const desired::FrontendKey& key) {
   KeyBytes out;
-  append_address(out, key.ip);
+  if (!desired::is_node_port(key)) {
+    append_address(out, key.ip);
+  }
   append_protocol(out, key.protocol);
   append_port(out, key.port);
-  return out;
-}
-
-KeyBytes encode(const HairpinKey& key) {
-  KeyBytes out;
-  append_address(out, key.endpoint.ip);
-  append_address(out, key.endpoint.ip);
-  append_protocol(out, key.protocol);
-  append_port(out, key.endpoint.port);
   return out;
 }
 
@@ -125,34 +118,48 @@ DataBytes encode_data(const net::SocketAddress& endpoint) {
   return out;
 }
 
+Element source_element(const desired::FrontendKey& key, const net::IpRange& range) {
+  Element element;
+  element.key = encode(key);
+  append_address(element.key, range.first);
+  append_address(element.data, range.last);
+  return element;
+}
+
 std::optional<net::IpAddress> decode_ip(net::Family family, const KeyBytes& key) {
   Reader reader(family, key.span());
   const net::IpAddress ip = reader.address();
   return reader.done() ? std::optional(ip) : std::nullopt;
 }
 
-std::optional<desired::FrontendKey> decode_frontend(net::Family family, const KeyBytes& key) {
+std::optional<desired::FrontendKey> decode_frontend(
+    net::Family family, KeyShape shape, const KeyBytes& key) {
   Reader reader(family, key.span());
-  const desired::FrontendKey frontend = read_frontend(reader);
+  const auto frontend = read_frontend(reader, family, shape == KeyShape::Frontend);
   return reader.done() ? std::optional(frontend) : std::nullopt;
 }
 
-std::optional<HairpinKey> decode_hairpin(net::Family family, const KeyBytes& key) {
-  Reader reader(family, key.span());
-  const net::IpAddress source = reader.address();
-  HairpinKey hairpin;
-  hairpin.endpoint.ip = reader.address();
-  hairpin.protocol = reader.protocol();
-  hairpin.endpoint.port = reader.port();
-  return reader.done() && source == hairpin.endpoint.ip ? std::optional(hairpin) : std::nullopt;
-}
-
-std::optional<SlotKey> decode_slot(net::Family family, const KeyBytes& key) {
+std::optional<SlotKey> decode_slot(net::Family family, KeyShape shape, const KeyBytes& key) {
   Reader reader(family, key.span());
   SlotKey out;
-  out.frontend = read_frontend(reader);
+  out.frontend = read_frontend(reader, family, shape == KeyShape::FrontendSlot);
   out.slot = reader.host_number();
   return reader.done() ? std::optional(out) : std::nullopt;
+}
+
+std::optional<SourceKey> decode_source(net::Family family, const Element& element) {
+  Reader reader(family, element.key.span());
+  Reader end(family, element.data.span());
+  SourceKey out;
+  out.frontend = read_frontend(reader, family, true);
+  out.range = {reader.address(), end.address()};
+  return reader.done() && end.done() ? std::optional(out) : std::nullopt;
+}
+
+std::optional<net::IpAddress> decode_address_data(net::Family family, const DataBytes& data) {
+  Reader reader(family, data.span());
+  const net::IpAddress ip = reader.address();
+  return reader.done() ? std::optional(ip) : std::nullopt;
 }
 
 std::optional<net::SocketAddress> decode_data(net::Family family, const DataBytes& data) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/nft/affinity.h"
 #include "base/log.h"
 
 namespace shunt::backend::nft {
@@ -15,8 +16,20 @@ constexpr int kRereads = 3;
 // How many frontends one apply() narrows down as refused. More than that is no odd object, it is
 // the kernel.
 constexpr std::size_t kMaxRefusals = 64;
+constexpr Millis kCollectAgain{30'000};
 
 bool refuses_input(Errc code) { return code == Errc::Invalid || code == Errc::Unsupported; }
+
+// About how many elements a plan takes.
+std::size_t cost_of(const desired::FrontendPlan* plan) {
+  std::size_t cost = 4;
+  if (plan != nullptr) {
+    cost += plan->endpoints ? plan->endpoints->size() : 0;
+    cost += plan->local_endpoints ? plan->local_endpoints->size() : 0;
+    cost += plan->sources ? plan->sources->size() : 0;
+  }
+  return cost;
+}
 
 // What a node needs first: names and the API server itself.
 bool is_vital(const desired::FrontendKey& key, const desired::FrontendPlan* plan) {
@@ -27,10 +40,14 @@ bool is_vital(const desired::FrontendKey& key, const desired::FrontendPlan* plan
 }  // namespace
 
 NftBackend::NftBackend(
-    net::Family family, const ProgramSettings& settings, std::unique_ptr<Transport> transport)
+    net::Family family,
+    const ProgramSettings& settings,
+    std::unique_ptr<Transport> transport,
+    std::unique_ptr<Purger> purger)
     : family_(family),
       program_(make_program(family, settings)),
       transport_(std::move(transport)),
+      purger_(std::move(purger)),
       mirror_(family) {}
 
 // ---- adoption ----
@@ -53,21 +70,37 @@ bool is_whole(const TableState& state, const Program& program) {
   for (const Set& set : program.sets) {
     sets.insert(set.name);
   }
+  for (const auto& [chain, count] : state.rules) {
+    if (is_affinity_chain(chain)) {
+      rules[chain] = affinity_chain_rules(chain);
+      if (auto map = map_of_sticky_chain(chain)) {
+        sets.insert(std::move(*map));
+      }
+    }
+  }
   return state.rules == rules &&
          std::set<std::string>(state.sets.begin(), state.sets.end()) == sets;
 }
 
 }  // namespace
 
-Result<> NftBackend::read_elements() {
+Result<> NftBackend::read_elements(const TableState& state) {
+  for (const auto& [chain, rules] : state.rules) {
+    if (is_affinity_chain(chain)) {
+      mirror_.adopt_chain(chain);
+    }
+  }
   for (const Set& set : program_.sets) {
+    if (set.dynamic()) {
+      continue;  // its elements are the packets' business
+    }
     auto done = transport_->read_elements(
-        family_, set, [&](Element&& element) { mirror_.adopt(set.id, element); });
+        family_, set, [&](Element&& element) { mirror_.adopt(set, element); });
     if (!done) {
       return done;
     }
   }
-  mirror_.finish_adoption();
+  mirror_.finish_adoption(Clock::now());
   return {};
 }
 
@@ -87,7 +120,7 @@ Result<> NftBackend::adopt() {
       done = {};
     } else {
       table_ = Table::Ours;
-      done = read_elements();
+      done = read_elements(*state);
     }
     if (done || done.error().code != Errc::Again) {
       break;
@@ -117,9 +150,10 @@ Result<> NftBackend::cleanup() {
 
 // Sends what is staged; the mirror follows when the kernel took it, and forgets it when not.
 Result<> NftBackend::send(Transaction transaction, ApplyReport& report) {
-  transaction.changes = mirror_.staged();
+  mirror_.fill(transaction.create, transaction.changes, transaction.remove);
   if (transaction.empty()) {
-    mirror_.commit();
+    mirror_.commit(Clock::now());
+    purger_->purge(mirror_.take_purges());  // a restart may have nothing to write but this
     return {};
   }
   const Result<CommitCost> cost = transport_->commit(program_, transaction);
@@ -127,18 +161,37 @@ Result<> NftBackend::send(Transaction transaction, ApplyReport& report) {
     mirror_.discard();
     return tl::unexpected(cost.error());
   }
-  mirror_.commit();
+  mirror_.commit(Clock::now());
+  purger_->purge(mirror_.take_purges());
   ++report.commits;
   report.messages += cost->messages;
   report.bytes += cost->bytes;
   return {};
 }
 
+void NftBackend::stage_settings(const desired::DesiredState& wanted) {
+  const std::vector<net::IpRange> pods = net::merged_ranges(wanted.pod_cidrs);
+  std::vector<net::IpRange> outsiders;
+  if (!pods.empty()) {
+    outsiders = {net::all_addresses(family_)};
+    for (const net::IpRange& range : pods) {
+      outsiders = net::without(outsiders, range);
+    }
+  }
+  mirror_.stage_ranges(SetId::PodCidrs, pods);
+  mirror_.stage_ranges(SetId::OutsiderCidrs, std::move(outsiders));
+  if (wanted.node_port_cidrs) {
+    mirror_.stage_ranges(
+        SetId::NodePortIps,
+        net::without(net::merged_ranges(*wanted.node_port_cidrs), net::loopback_range(family_)));
+  }
+}
+
 void NftBackend::stage_ranges(const desired::DesiredState& wanted) {
   if (wanted.service_cidrs) {
-    mirror_.stage_ranges(SetId::ServiceCidrs, *wanted.service_cidrs);
+    mirror_.stage_ranges(SetId::ServiceCidrs, net::merged_ranges(*wanted.service_cidrs));
   }
-  mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
+  stage_settings(wanted);
 }
 
 // The program comes in one transaction. Where another program of ours stood, its data is replaced
@@ -156,13 +209,13 @@ bool NftBackend::install_program(
     }
     stage_ranges(wanted);
   } else {
-    mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
+    stage_settings(wanted);
   }
   Result<> done = send(transaction, report);
   if (!done && transaction.delete_table && refuses_input(done.error().code)) {
     // One of the frontends is refused: the program first, then the frontends, which finds the
     // culprit.
-    mirror_.stage_ranges(SetId::PodCidrs, wanted.pod_cidrs);
+    stage_settings(wanted);
     done = send(transaction, report);
   }
   if (!done) {
@@ -249,7 +302,7 @@ void NftBackend::write(const desired::DesiredState& wanted, const Keys& keys, Ap
     std::size_t elements = 0;
     while (end < keys.size() && elements < kElementsPerTransaction) {
       const desired::FrontendPlan* plan = wanted.find(keys[end++]);
-      elements += 4 + (plan != nullptr && plan->endpoints ? plan->endpoints->size() : 0);
+      elements += cost_of(plan);
     }
     const std::span<const desired::FrontendKey> part(keys.data() + begin, end - begin);
     if (!stage_and_commit(wanted, part, report)) {
@@ -292,8 +345,22 @@ ApplyReport NftBackend::apply_once(const desired::DesiredState& wanted, const De
   }
   if (report.outcome) {
     everything_ = false;
+    collect(report);
   }
   return report;
+}
+
+// Frees what affinity no longer needs. Nobody waits for it: what the kernel keeps busy is tried
+// again with the next change.
+void NftBackend::collect(ApplyReport& report) {
+  const Clock::time_point now = Clock::now();
+  mirror_.stage_collection(now);
+  if (const Result<> done = send({}, report); !done) {
+    log::debug("affinity chains are still busy", {log::kv("error", done.error().what)});
+    report.again_in = kCollectAgain;
+  } else if (const auto due = mirror_.collection_due()) {
+    report.again_in = std::chrono::ceil<Millis>(std::max(*due - now, Clock::duration::zero()));
+  }
 }
 
 ApplyReport NftBackend::apply(const desired::DesiredState& wanted, const Delta& delta) {

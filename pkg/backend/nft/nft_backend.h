@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/nft/affinity_purger.h"
 #include "backend/nft/kernel_mirror.h"
 #include "backend/nft/program.h"
 #include "backend/nft/transport.h"
@@ -22,11 +23,15 @@ namespace shunt::backend::nft {
 class NftBackend : public Backend {
  public:
   NftBackend(
-      net::Family family, const ProgramSettings& settings, std::unique_ptr<Transport> transport);
+      net::Family family,
+      const ProgramSettings& settings,
+      std::unique_ptr<Transport> transport,
+      std::unique_ptr<Purger> purger);
 
   Result<> adopt() override;
   ApplyReport apply(const desired::DesiredState& wanted, const Delta& delta) override;
   Result<> cleanup() override;
+  bool idle() const override { return purger_->idle(); }
 
   // Elements of one transaction while many frontends are written: the netfilter mutex is held for a
   // few milliseconds.
@@ -36,7 +41,7 @@ class NftBackend : public Backend {
   enum class Table : std::uint8_t { Ours, Absent, Foreign };  // Foreign: of another program
   using Keys = std::vector<desired::FrontendKey>;
 
-  Result<> read_elements();
+  Result<> read_elements(const TableState& state);
   ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
   Keys keys_to_write(const desired::DesiredState& wanted, const Delta& delta) const;
   void write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
@@ -49,13 +54,16 @@ class NftBackend : public Backend {
       const desired::DesiredState& wanted,
       std::span<const desired::FrontendKey> keys,
       ApplyReport& report);
+  void stage_settings(const desired::DesiredState& wanted);
   void stage_ranges(const desired::DesiredState& wanted);
+  void collect(ApplyReport& report);
   Result<> send(Transaction transaction, ApplyReport& report);
   bool install_program(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
 
   net::Family family_;
   Program program_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Purger> purger_;
   KernelMirror mirror_;
   Table table_ = Table::Absent;
   bool adopted_ = false;

@@ -1,5 +1,6 @@
 #include "backend/nft/nft_backend.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <random>
 #include <set>
@@ -14,6 +15,7 @@ using desired::DesiredState;
 using desired::Fate;
 using desired::FrontendKey;
 using desired::FrontendPlan;
+using test::FakePurger;
 using test::FakeTable;
 using test::FakeTransport;
 
@@ -35,7 +37,7 @@ void set_service(
     Delta& delta,
     unsigned n,
     const std::vector<unsigned>& endpoints,
-    bool local = false) {
+    bool sticky = false) {
   desired::EndpointList list;
   for (const unsigned e : endpoints) {
     list.push_back({ip(64, e), net::Port{8080}});
@@ -46,7 +48,11 @@ void set_service(
   if (!list.empty()) {
     plan.fate = Fate::Balance;
     plan.endpoints = std::make_shared<const desired::EndpointList>(list);
-    plan.hairpin = local ? plan.endpoints : nullptr;
+  }
+  if (sticky) {
+    plan.affinity.emplace();
+    plan.affinity->timeout = std::chrono::seconds(600);
+    plan.affinity->group = frontend(n);
   }
   std::vector<desired::Conflict> conflicts;
   wanted.set_service(
@@ -61,9 +67,17 @@ void remove_service(DesiredState& wanted, Delta& delta, unsigned n) {
   wanted.set_service({"ns", "s" + std::to_string(n)}, {}, delta.frontends, conflicts);
 }
 
-std::unique_ptr<NftBackend> start(const std::shared_ptr<FakeTable>& table) {
+using Purges = FakePurger::Purges;
+
+std::unique_ptr<NftBackend> start(
+    const std::shared_ptr<FakeTable>& table,
+    const std::shared_ptr<Purges>& purges = std::make_shared<Purges>(),
+    const ProgramSettings& settings = {}) {
   auto backend = std::make_unique<NftBackend>(
-      net::Family::IPv4, ProgramSettings{}, std::make_unique<FakeTransport>(table));
+      net::Family::IPv4,
+      settings,
+      std::make_unique<FakeTransport>(table),
+      std::make_unique<FakePurger>(purges));
   REQUIRE(backend->adopt());
   return backend;
 }
@@ -74,14 +88,15 @@ std::size_t size_of(const FakeTable& table, SetId set) {
 
 // Elements without their slots: which endpoints a frontend has, not where they sit.
 auto contents(const FakeTable& table) {
-  std::multiset<std::tuple<std::size_t, std::vector<std::uint8_t>, DataBytes>> out;
+  std::multiset<std::tuple<std::size_t, std::vector<std::uint8_t>, DataBytes, std::string>> out;
   for (std::size_t set = 0; set < kSetCount; ++set) {
     for (const auto& [key, element] : table.sets[set]) {
       auto bytes = key.first.span();
       if (set == static_cast<std::size_t>(SetId::Endpoints)) {
         bytes = bytes.first(bytes.size() - 4);
       }
-      out.emplace(set, std::vector<std::uint8_t>(bytes.begin(), bytes.end()), element.data);
+      out.emplace(
+          set, std::vector<std::uint8_t>(bytes.begin(), bytes.end()), element.data, element.text);
     }
   }
   return out;
@@ -92,14 +107,13 @@ TEST_CASE("the program is written once, and the data around it") {
   auto backend = start(table);
   DesiredState wanted;
   Delta delta;
-  set_service(wanted, delta, 1, {1, 2, 3}, true);
+  set_service(wanted, delta, 1, {1, 2, 3});
   set_service(wanted, delta, 2, {});
   CHECK(backend->apply(wanted, delta).outcome);
   CHECK(table->program_writes == 1);
   CHECK(size_of(*table, SetId::ClusterIps) == 2);
   CHECK(size_of(*table, SetId::ServiceIps) == 2);
   CHECK(size_of(*table, SetId::Endpoints) == 3);
-  CHECK(size_of(*table, SetId::Hairpin) == 3);
   CHECK(size_of(*table, SetId::RefusedIps) == 1);
 
   Delta flip;
@@ -108,7 +122,6 @@ TEST_CASE("the program is written once, and the data around it") {
   CHECK(report.commits == 1);
   CHECK(table->program_writes == 1);
   CHECK(size_of(*table, SetId::Endpoints) == 2);
-  CHECK(size_of(*table, SetId::Hairpin) == 0);
 }
 
 TEST_CASE("a restart that finds nothing to change writes nothing") {
@@ -150,11 +163,9 @@ TEST_CASE("another program's table is replaced in one transaction, data and all"
   Delta delta;
   set_service(wanted, delta, 1, {1, 2, 3});
   CHECK(start(table)->apply(wanted, delta).outcome);
-  NftBackend other(
-      net::Family::IPv4, ProgramSettings{0x4000, true, {}}, std::make_unique<FakeTransport>(table));
-  REQUIRE(other.adopt());
+  const auto other = start(table, std::make_shared<Purges>(), {0x4000, true, {}});
   const int before = table->commits;
-  CHECK(other.apply(wanted, {}).outcome);
+  CHECK(other->apply(wanted, {}).outcome);
   CHECK(table->commits == before + 1);
   CHECK(table->program_writes == 2);
   CHECK(size_of(*table, SetId::Endpoints) == 3);
@@ -192,6 +203,109 @@ TEST_CASE("a frontend that the kernel refuses is set aside and the rest goes thr
   CHECK(second.outcome);
   CHECK(second.accepted == std::vector{frontend(7)});
   CHECK(size_of(*table, SetId::ServiceIps) == 50);
+}
+
+TEST_CASE(
+    "affinity brings chains and a map for a port, and its clients are purged with endpoints") {
+  auto table = std::make_shared<FakeTable>();
+  auto purges = std::make_shared<Purges>();
+  auto backend = start(table, purges);
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2}, true);
+  CHECK(backend->apply(wanted, delta).outcome);
+  CHECK(table->rules.at("sticky-10.96.0.1-tcp-80") == 1);
+  CHECK(table->rules.at("remember-10.96.0.1-tcp-80-600s") == 1);
+  CHECK(std::ranges::count(table->set_names, "affinity-10.96.0.1-tcp-80") == 1);
+
+  SECTION("an endpoint that comes costs nobody their place") {
+    purges->clear();
+    Delta more;
+    set_service(wanted, more, 1, {1, 2, 3}, true);
+    CHECK(backend->apply(wanted, more).outcome);
+    CHECK(purges->empty());
+  }
+  SECTION("clients of an endpoint that goes are purged") {
+    purges->clear();
+    Delta less;
+    set_service(wanted, less, 1, {2}, true);
+    CHECK(backend->apply(wanted, less).outcome);
+    REQUIRE(purges->size() == 1);
+    CHECK(purges->at(0).map == "affinity-10.96.0.1-tcp-80");
+    CHECK(purges->at(0).allowed->size() == 1);
+  }
+  SECTION("nobody knows what went while nobody ran") {
+    purges->clear();
+    auto second = start(table, purges);
+    const auto report = second->apply(wanted, {});
+    CHECK(report.outcome);
+    CHECK(report.commits == 0);
+    CHECK(purges->size() == 1);
+  }
+  SECTION("what nobody needs any more is collected later, not in the transaction that left it") {
+    Delta gone;
+    set_service(wanted, gone, 1, {1, 2}, false);
+    const auto report = backend->apply(wanted, gone);
+    CHECK(table->rules.contains("sticky-10.96.0.1-tcp-80"));
+    REQUIRE(report.again_in);
+    CHECK(*report.again_in <= AffinityUnits::kLinger);
+  }
+}
+
+TEST_CASE("a table with a torn affinity chain is not trusted") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2}, true);
+  CHECK(start(table)->apply(wanted, delta).outcome);
+  SECTION("a rule is gone") { table->rules["sticky-10.96.0.1-tcp-80"] = 0; }
+  SECTION("the map is gone") { std::erase(table->set_names, "affinity-10.96.0.1-tcp-80"); }
+  CHECK(start(table)->apply(wanted, {}).outcome);
+  CHECK(table->program_writes == 2);
+  CHECK(table->rules.at("sticky-10.96.0.1-tcp-80") == 1);
+}
+
+TEST_CASE("affinity's units: collected when idle for a while, kept when they are needed again") {
+  AffinityUnits units;
+  Affinity affinity;
+  affinity.group = frontend(1);
+  affinity.timeout = std::chrono::seconds(5);
+  const Clock::time_point start_time{};
+  const auto fill = [&] {
+    std::pair<std::vector<Fragment>, Removal> out;
+    units.fill(out.first, out.second);
+    return out;
+  };
+  units.stage(affinity, 1);
+  CHECK(fill().first.size() == 2);  // the memory, and what writes it
+  units.discard();
+  CHECK(fill().first.empty());  // the kernel did not take it
+  units.stage(affinity, 1);
+  units.commit(start_time);
+  CHECK_FALSE(units.collection_due());
+
+  units.stage(affinity, -1);
+  units.commit(start_time);
+  CHECK(units.collection_due() == start_time + AffinityUnits::kLinger);
+  units.stage_collection(start_time);
+  CHECK(fill().second.empty());
+  units.discard();
+
+  SECTION("needed again") {
+    units.stage(affinity, 1);
+    CHECK(fill().first.empty());  // all there
+    units.commit(start_time);
+    CHECK_FALSE(units.collection_due());
+  }
+  SECTION("collected") {
+    units.stage_collection(start_time + AffinityUnits::kLinger);
+    CHECK(fill().second.chains.size() == 2);
+    CHECK(fill().second.sets == std::vector<std::string>{"affinity-10.96.0.1-tcp-80"});
+    units.commit(start_time);
+    CHECK_FALSE(units.collection_due());
+    units.stage(affinity, 1);
+    CHECK(fill().first.size() == 2);
+  }
 }
 
 TEST_CASE("a failed transaction loses nothing and names what to retry") {

@@ -3,291 +3,358 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/nft/affinity.h"
+#include "backend/nft/program_sets.h"
 #include "backend/nft/program_version.h"
+#include "backend/nft/rule_writer.h"
 
 namespace shunt::backend::nft {
 namespace {
 
-constexpr std::uint32_t kCtStateNew = 0x8;     // NF_CT_STATE_BIT(IP_CT_NEW)
-constexpr std::uint32_t kCtStatusDnat = 0x20;  // IPS_DST_NAT
 constexpr int kTries = 8;
+// The set `self` is asked by the rule that follows the one that writes it; any time will do.
+constexpr std::chrono::seconds kSelfTimeout{1};
+// How long an endpoint counts as answering after the last connection to it began: as long as the
+// kernel keeps an idle TCP connection (nf_conntrack_tcp_timeout_established, five days).
+constexpr std::chrono::seconds kAnsweringTimeout{5 * 24 * 3600};
 
-using Expressions = std::vector<Expression>;
+constexpr net::Protocol kProtocols[] = {
+    net::Protocol::Tcp, net::Protocol::Udp, net::Protocol::Sctp};
 
-// Writes expressions the way nft does for one family: which registers a concatenation uses depends
-// on the size of an address (spec/nftables.md §8).
-class Writer {
- public:
-  explicit Writer(net::Family family) : v6_(family == net::Family::IPv6) {}
-
-  Expression destination(std::uint32_t reg) const {
-    return LoadPayload{LoadPayload::Base::Network, v6_ ? 24U : 16U, v6_ ? 16U : 4U, reg};
+std::string pick_name(Place place, unsigned bits) {
+  return "pick-" + place_prefix(place) + std::to_string(1U << bits);
+}
+std::string dispatch_name(Place place) {
+  switch (place) {
+    case Place::Plain:
+      return "dispatch";
+    case Place::Local:
+      return "dispatch-local";
+    case Place::NodePort:
+      return "dispatch-nodeport";
+    case Place::NodePortLocal:
+      return "dispatch-nodeport-local";
   }
-  Expression source(std::uint32_t reg) const {
-    return LoadPayload{LoadPayload::Base::Network, v6_ ? 8U : 12U, v6_ ? 16U : 4U, reg};
+  return "";
+}
+const char* sticky_map_name(Place place) {
+  switch (place) {
+    case Place::Plain:
+      return "sticky-ips";
+    case Place::Local:
+      return "sticky-local-ips";
+    case Place::NodePort:
+      return "sticky-nodeports";
+    case Place::NodePortLocal:
+      return "sticky-local-nodeports";
   }
-
-  // daddr . l4proto . dport in registers from 1 on; `after` is the register that follows.
-  Expressions frontend() const {
-    return {destination(1), LoadMeta{LoadMeta::Key::L4Proto, v6_ ? 2U : 9U}, port(v6_ ? 13 : 10)};
-  }
-  std::uint32_t after_frontend() const { return v6_ ? 14 : 11; }
-
-  Expressions hairpin() const {
-    return {
-        source(1),
-        destination(v6_ ? 2 : 9),
-        LoadMeta{LoadMeta::Key::L4Proto, v6_ ? 3U : 10U},
-        port(v6_ ? 17 : 11)};
-  }
-  std::uint32_t port_of_nat() const { return v6_ ? 2 : 9; }
-
- private:
-  static Expression port(std::uint32_t reg) {
-    return LoadPayload{LoadPayload::Base::Transport, 2, 2, reg};
-  }
-  bool v6_;
-};
-
-Expressions operator+(Expressions left, const Expressions& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
+  return "";
 }
 
-Expression jump(std::string chain) { return Verdict{Verdict::Kind::Jump, std::move(chain)}; }
-Expression go_to(std::string chain) { return Verdict{Verdict::Kind::Goto, std::move(chain)}; }
-Expression drop() { return Verdict{Verdict::Kind::Drop, {}}; }
-Expression member(std::string set, bool invert = false) {
-  return Lookup{std::move(set), 1, std::nullopt, invert};
-}
-
-Expressions bits_set(Expression load, std::uint32_t bits) {
-  return {std::move(load), Bitwise{1, bits, 0}, Compare{Compare::Op::NotEqual, 1, {0, 0, 0, 0}}};
-}
-Expressions ct_state_new() { return bits_set(LoadCt{LoadCt::Key::State, 1}, kCtStateNew); }
-Expressions ct_status_dnat() { return bits_set(LoadCt{LoadCt::Key::Status, 1}, kCtStatusDnat); }
-
-// Matches traffic that is not from a local pod.
-Expressions not_local(const Writer& writer, const LocalDetector& detector) {
-  switch (detector.kind) {
-    case LocalDetector::Kind::None:
-      return {};
-    case LocalDetector::Kind::SourceRange:
-      return {writer.source(1), member("pod-cidrs", true)};
-    case LocalDetector::Kind::InputInterface: {
-      // An exact name is compared over all sixteen bytes, a prefix over its own length only.
-      std::vector<std::uint8_t> name(16, 0);
-      std::copy(detector.name.begin(), detector.name.end(), name.begin());
-      return {
-          LoadMeta{LoadMeta::Key::IifName, 1}, Compare{Compare::Op::NotEqual, 1, std::move(name)}};
-    }
-    case LocalDetector::Kind::InputInterfacePrefix:
-      return {
-          LoadMeta{LoadMeta::Key::IifName, 1},
-          Compare{
-              Compare::Op::NotEqual,
-              1,
-              std::vector<std::uint8_t>(detector.name.begin(), detector.name.end())}};
-  }
-  return {};
-}
-
-std::string class_name(unsigned bits) { return "class-" + std::to_string(1U << bits); }
-std::string pick_name(unsigned bits) { return "pick-" + std::to_string(1U << bits); }
-
-void add_sets(Program& program) {
-  auto& sets = program.sets;
-  sets.push_back(
-      {SetId::ClusterIps,
-       "cluster-ips",
-       KeyShape::Address,
-       false,
-       false,
-       false,
-       "active ClusterIPs"});
-  sets.push_back(
-      {SetId::ServiceIps,
-       "service-ips",
-       KeyShape::Frontend,
-       false,
-       true,
-       false,
-       "every frontend, and its new connections"});
-  sets.push_back(
-      {SetId::RefusedIps,
-       "refused-ips",
-       KeyShape::Frontend,
-       false,
-       false,
-       false,
-       "frontends without endpoints"});
-  sets.push_back(
-      {SetId::DroppedIps,
-       "dropped-ips",
-       KeyShape::Frontend,
-       false,
-       false,
-       false,
-       "frontends of policy Local without local endpoints"});
-  sets.push_back(
-      {SetId::ServiceCidrs,
-       "service-cidrs",
-       KeyShape::Address,
-       true,
-       false,
-       false,
-       "ranges that ClusterIPs come from"});
-  sets.push_back(
-      {SetId::PodCidrs,
-       "pod-cidrs",
-       KeyShape::Address,
-       true,
-       false,
-       false,
-       "ranges that tell traffic of pods"});
-  sets.push_back(
-      {SetId::Hairpin,
-       "hairpin",
-       KeyShape::Hairpin,
-       false,
-       false,
-       false,
-       "endpoints on this node that may reach themselves through a Service"});
-  sets.push_back(
-      {SetId::Endpoints,
-       "endpoints",
-       KeyShape::FrontendSlot,
-       false,
-       false,
-       true,
-       "the endpoint in each slot of a frontend"});
-  for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
-    sets.push_back(
-        {class_set(bits), class_name(bits), KeyShape::Frontend, false, false, false, {}});
-  }
+// Not "remember-": that begins the chains of affinity.
+std::string remember_name(net::Protocol protocol, bool node_port) {
+  const char* name = protocol == net::Protocol::Tcp   ? "tcp"
+                     : protocol == net::Protocol::Udp ? "udp"
+                                                      : "sctp";
+  return std::string(name) + (node_port ? "-nodeport" : "") + "-remember";
 }
 
 void add_chains(Program& program) {
   using Hook = Chain::Hook;
   auto& chains = program.chains;
-  for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
-    chains.push_back({pick_name(bits), {}});
+  for (const Place place : kPlaces) {
+    for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
+      chains.push_back({pick_name(place, bits), {}});
+    }
+    chains.push_back({dispatch_name(place), {}});
   }
   for (const char* name :
-       {"dispatch",
-        "mark-for-masquerade",
+       {"mark-for-masquerade",
+        "external-local",
+        "external-local-nodeport",
         "service",
+        "nodeport",
         "services",
+        "masquerade-self",
+        "remember",
+        "firewall",
         "no-endpoints",
+        "no-endpoints-nodeport",
         "cluster-ips-check"}) {
     chains.push_back({name, {}});
   }
-  chains.push_back({"nat-prerouting", Hook{Hook::Type::Nat, Hook::Point::Prerouting, -100}});
-  chains.push_back({"nat-output", Hook{Hook::Type::Nat, Hook::Point::Output, -100}});
-  chains.push_back({"nat-postrouting", Hook{Hook::Type::Nat, Hook::Point::Postrouting, 100}});
-  chains.push_back({"filter-input", Hook{Hook::Type::Filter, Hook::Point::Input, 0}});
-  chains.push_back({"filter-forward", Hook{Hook::Type::Filter, Hook::Point::Forward, 0}});
-  chains.push_back({"filter-output", Hook{Hook::Type::Filter, Hook::Point::Output, 0}});
+  for (const net::Protocol protocol : kProtocols) {
+    chains.push_back({remember_name(protocol, false), {}});
+    chains.push_back({remember_name(protocol, true), {}});
+  }
+  const auto base =
+      [&](const char* name, Hook::Type type, Hook::Point point, std::int32_t priority) {
+        chains.push_back({name, Hook{type, point, priority}});
+      };
+  base("nat-prerouting", Hook::Type::Nat, Hook::Point::Prerouting, -100);
+  base("nat-output", Hook::Type::Nat, Hook::Point::Output, -100);
+  base("nat-postrouting", Hook::Type::Nat, Hook::Point::Postrouting, 100);
+  base("nat-input", Hook::Type::Nat, Hook::Point::Input, 100);
+  base("filter-prerouting", Hook::Type::Filter, Hook::Point::Prerouting, -110);
+  base("filter-output-pre-nat", Hook::Type::Filter, Hook::Point::Output, -110);
+  base("filter-input", Hook::Type::Filter, Hook::Point::Input, 0);
+  base("filter-forward", Hook::Type::Filter, Hook::Point::Forward, 0);
+  base("filter-output", Hook::Type::Filter, Hook::Point::Output, 0);
 }
 
-// Draws below the class size until a slot that exists is hit: at least half the draws hit, and
-// after eight misses the last rules draw among the slots that surely exist. The class of four holds
-// one to four endpoints, so it ends with two rules: two slots may not exist, slot 0 always does.
-void add_picks(Program& program, const Writer& writer) {
-  const auto pick = [&](unsigned bits, std::uint32_t modulus) {
-    const std::uint32_t slot = writer.after_frontend();
-    program.rules.push_back(
-        {pick_name(bits),
-         writer.frontend() +
-             Expressions{
-                 RandomNumber{slot, modulus},
-                 Lookup{"endpoints", 1, 1},
-                 DestinationNat{1, writer.port_of_nat()}},
-         {}});
-  };
-  for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
-    for (int i = 0; i < kTries; ++i) {
-      pick(bits, 1U << bits);
+class RuleList {
+ public:
+  RuleList(Program& program, const ProgramSettings& settings)
+      : program_(program), writer_(program.family), settings_(settings) {}
+
+  void add_all() {
+    for (const Place place : kPlaces) {
+      add_picks(place);
+      add_dispatch(place);
     }
-    pick(bits, 1U << (bits - 1));
-    if (bits == kSmallestClassBits) {
-      pick(bits, 1);
+    add_services();
+    add_postrouting();
+    add_filters();
+  }
+
+ private:
+  void rule(std::string chain, Expressions expressions, std::string comment = {}) {
+    program_.rules.push_back({std::move(chain), std::move(expressions), std::move(comment)});
+  }
+
+  Expressions key(Place place) const {
+    return is_of_node_ports(place) ? writer_.node_port() : writer_.frontend();
+  }
+
+  // Draws below the class size until a slot that exists is hit: at least half the draws hit, and
+  // after eight misses the last rules draw among the slots that surely exist. The class of four
+  // holds one to four endpoints, so it ends with two rules: two slots may not exist, slot 0 always
+  // does.
+  void add_picks(Place place) {
+    const std::uint32_t slot =
+        is_of_node_ports(place) ? RuleWriter::after_node_port() : writer_.after_frontend();
+    const auto pick = [&](unsigned bits, std::uint32_t modulus) {
+      rule(
+          pick_name(place, bits),
+          key(place) + Expressions{
+                           RandomNumber{slot, modulus},
+                           Lookup{slot_map_name(place), 1, 1},
+                           DestinationNat{1, writer_.port_of_nat()}});
+    };
+    for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
+      for (int i = 0; i < kTries; ++i) {
+        pick(bits, 1U << bits);
+      }
+      pick(bits, 1U << (bits - 1));
+      if (bits == kSmallestClassBits) {
+        pick(bits, 1);
+      }
     }
   }
-}
 
-void add_rules(Program& program, const Writer& writer, const ProgramSettings& settings) {
-  const auto rule = [&](std::string chain, Expressions expressions, std::string comment = {}) {
-    program.rules.push_back({std::move(chain), std::move(expressions), std::move(comment)});
-  };
-  add_picks(program, writer);
-  for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
+  void add_dispatch(Place place) {
     rule(
-        "dispatch",
-        writer.frontend() + Expressions{member(class_name(bits)), go_to(pick_name(bits))});
+        dispatch_name(place),
+        key(place) + Expressions{verdict_of(sticky_map_name(place))},
+        "a client that is remembered");
+    for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
+      rule(
+          dispatch_name(place),
+          key(place) + Expressions{member(class_name(place, bits)), go_to(pick_name(place, bits))});
+    }
   }
 
-  const std::uint32_t mark = settings.masquerade_mark;
-  const Expression load_mark = LoadMeta{LoadMeta::Key::Mark, 1};
-  rule("mark-for-masquerade", {load_mark, Bitwise{1, ~mark, mark}, SetMark{1}});
+  // Traffic of a local pod; nothing when it cannot be told.
+  std::optional<Expressions> from_local_pod(bool yes) const {
+    using Kind = LocalDetector::Kind;
+    const auto op = yes ? Compare::Op::Equal : Compare::Op::NotEqual;
+    std::vector<std::uint8_t> name(settings_.detector.name.begin(), settings_.detector.name.end());
+    switch (settings_.detector.kind) {
+      case Kind::None:
+        return std::nullopt;
+      case Kind::SourceRange:
+        return Expressions{writer_.source(1), member(yes ? "pod-cidrs" : "outsider-cidrs")};
+      case Kind::InputInterface:
+        name.resize(16);  // an exact name is compared over all its bytes
+        [[fallthrough]];
+      case Kind::InputInterfacePrefix:
+        return Expressions{LoadMeta{LoadMeta::Key::IifName, 1}, Compare{op, 1, std::move(name)}};
+    }
+    return std::nullopt;
+  }
 
-  const Expressions to_cluster_ip{writer.destination(1), member("cluster-ips")};
-  if (settings.masquerade_all) {
+  // externalTrafficPolicy Local: pods and the node itself may use any endpoint, outsiders only
+  // those here (spec/nftables.md §6).
+  void add_external_local(const char* chain, Place cluster, Place local) {
+    if (const auto from_pod = from_local_pod(true)) {
+      rule(chain, *from_pod + Expressions{go_to(dispatch_name(cluster))}, "short cut for pods");
+    }
+    const Expressions from_node = is_local_address(LoadAddressType::Of::Source);
+    rule(chain, from_node + Expressions{jump("mark-for-masquerade")});
+    rule(chain, from_node + Expressions{go_to(dispatch_name(cluster))}, "short cut for the node");
+    rule(chain, {go_to(dispatch_name(local))});
+  }
+
+  void add_services() {
+    const std::uint32_t mark = settings_.masquerade_mark;
+    const Expression load_mark = LoadMeta{LoadMeta::Key::Mark, 1};
+    rule("mark-for-masquerade", {load_mark, Bitwise{1, ~mark, mark}, SetMark{1}});
+    add_external_local("external-local", Place::Plain, Place::Local);
+    add_external_local("external-local-nodeport", Place::NodePort, Place::NodePortLocal);
+
+    const Expressions to_cluster_ip{writer_.destination(1), member("cluster-ips")};
+    if (settings_.masquerade_all) {
+      rule(
+          "service",
+          to_cluster_ip + Expressions{jump("mark-for-masquerade")},
+          "masquerade all ClusterIP traffic");
+    } else if (const auto from_outside = from_local_pod(false)) {
+      rule(
+          "service",
+          to_cluster_ip + *from_outside + Expressions{jump("mark-for-masquerade")},
+          "masquerade ClusterIP traffic that no local pod sent");
+    }
     rule(
         "service",
-        to_cluster_ip + Expressions{jump("mark-for-masquerade")},
-        "masquerade all ClusterIP traffic");
-  } else if (settings.detector.kind != LocalDetector::Kind::None) {
+        writer_.frontend() + Expressions{member("external-local-ips"), go_to("external-local")});
     rule(
         "service",
-        to_cluster_ip + not_local(writer, settings.detector) +
-            Expressions{jump("mark-for-masquerade")},
-        "masquerade ClusterIP traffic that no local pod sent");
-  }
-  rule("service", {go_to("dispatch")});
-  rule("services", writer.frontend() + Expressions{member("service-ips"), go_to("service")});
-  rule("nat-prerouting", {jump("services")});
-  rule("nat-output", {jump("services")});
+        writer_.frontend() + Expressions{member("external-ips"), jump("mark-for-masquerade")});
+    rule("service", {go_to("dispatch")});
+    rule(
+        "nodeport",
+        writer_.node_port() +
+            Expressions{member("external-local-nodeports"), go_to("external-local-nodeport")});
+    rule("nodeport", {jump("mark-for-masquerade")});
+    rule("nodeport", {go_to("dispatch-nodeport")});
 
-  rule(
-      "nat-postrouting",
-      bits_set(load_mark, mark) +
-          Expressions{load_mark, Bitwise{1, 0xffffffff, mark}, SetMark{1}, Masquerade{}});
-  rule(
-      "nat-postrouting",
-      ct_status_dnat() + writer.hairpin() + Expressions{member("hairpin"), Masquerade{}},
-      "an endpoint that reaches itself through a Service");
-
-  rule("no-endpoints", writer.frontend() + Expressions{member("refused-ips"), Reject{}});
-  rule("no-endpoints", writer.frontend() + Expressions{member("dropped-ips"), drop()});
-  rule(
-      "cluster-ips-check",
-      to_cluster_ip + Expressions{Reject{}},
-      "a port that the ClusterIP does not have");
-  rule(
-      "cluster-ips-check",
-      {writer.destination(1), member("service-cidrs"), drop()},
-      "a ClusterIP that nobody has");
-  // no-endpoints before cluster-ips-check: a Service without local endpoints is dropped, only
-  // unknown ports are refused. Valid traffic was rewritten at -100 and no longer carries a
-  // ClusterIP here.
-  rule("filter-input", ct_state_new() + Expressions{jump("no-endpoints")});
-  for (const char* chain : {"filter-forward", "filter-output"}) {
-    rule(chain, ct_state_new() + Expressions{jump("no-endpoints")});
-    rule(chain, ct_state_new() + Expressions{jump("cluster-ips-check")});
+    rule("services", writer_.frontend() + Expressions{member("service-ips"), go_to("service")});
+    // The cheap questions first: most packets are no business of ours.
+    rule(
+        "services",
+        Expressions{writer_.destination(1), member("nodeport-ips")} + writer_.node_port() +
+            Expressions{member("service-nodeports")} +
+            is_local_address(LoadAddressType::Of::Destination) + Expressions{go_to("nodeport")});
+    rule("nat-prerouting", {jump("services")});
+    rule("nat-output", {jump("services")});
   }
-}
+
+  // NAT chains see the first packet of a connection and no other: what is remembered here is what
+  // was chosen, however long a one-way sender goes on.
+  void add_postrouting() {
+    const std::uint32_t mark = settings_.masquerade_mark;
+    const Expression load_mark = LoadMeta{LoadMeta::Key::Mark, 1};
+    rule("nat-input", ct_status_dnat() + Expressions{jump("remember")});
+    rule("nat-postrouting", ct_status_dnat() + Expressions{jump("remember")});
+    rule(
+        "nat-postrouting",
+        bits_set(load_mark, mark) +
+            Expressions{load_mark, Bitwise{1, 0xffffffff, mark}, SetMark{1}, Masquerade{}});
+    rule("nat-postrouting", ct_status_dnat() + Expressions{jump("masquerade-self")});
+    // No expression compares two addresses of a packet. But (s, s, ...) is in the set now, so
+    // (s, d, ...) is in it if s equals d: an endpoint that was sent to itself would see its own
+    // address as the sender's.
+    rule(
+        "masquerade-self",
+        writer_.sender_pair() + Expressions{UpdateSet{"self", 1, std::nullopt, kSelfTimeout}});
+    rule(
+        "masquerade-self",
+        writer_.packet_pair() + Expressions{member("self"), Masquerade{}},
+        "an endpoint that reaches itself through a Service");
+
+    for (const net::Protocol protocol : kProtocols) {
+      add_remember(protocol);
+    }
+  }
+
+  // What another program rewrote is left out: a connection is ours if it was sent to a frontend. In
+  // nft a port of `ct original` needs its protocol named, hence rules for each.
+  void add_remember(net::Protocol protocol) {
+    const std::string of_address = remember_name(protocol, false);
+    const std::string of_node_port = remember_name(protocol, true);
+    const auto ours = [&](const Expressions& key, const char* set, const std::string& chain) {
+      rule("remember", protocol_is(protocol) + key + Expressions{member(set), go_to(chain)});
+    };
+    ours(writer_.original_destination(), "cluster-ips", of_address);
+    ours(writer_.original_frontend(), "external-ips", of_address);
+    ours(writer_.original_frontend(), "external-local-ips", of_address);
+    ours(writer_.original_node_port(), "external-nodeports", of_node_port);
+    ours(writer_.original_node_port(), "external-local-nodeports", of_node_port);
+    for (const bool node_port : {false, true}) {
+      const std::string chain = remember_name(protocol, node_port);
+      if (protocol != net::Protocol::Udp) {  // which has no invalid answers worth the trouble
+        rule(
+            chain,
+            protocol_is(protocol) + writer_.answering_endpoint() +
+                Expressions{UpdateSet{"answering", 1, std::nullopt, kAnsweringTimeout}});
+      }
+      rule(
+          chain,
+          protocol_is(protocol) +
+              (node_port ? writer_.original_node_port() : writer_.original_frontend()) +
+              Expressions{verdict_of(node_port ? "remember-nodeports" : "remember-ips")});
+    }
+  }
+
+  void add_filters() {
+    rule(
+        "firewall",
+        writer_.frontend() + Expressions{member("restricted-ips")} + writer_.frontend_source() +
+            Expressions{member("allowed-sources", true), drop()},
+        "loadBalancerSourceRanges");
+    rule("no-endpoints", writer_.frontend() + Expressions{member("refused-ips"), Reject{}});
+    rule("no-endpoints", writer_.frontend() + Expressions{member("dropped-ips"), drop()});
+    const Expressions node_port =
+        Expressions{writer_.destination(1), member("nodeport-ips")} + writer_.node_port();
+    rule("no-endpoints-nodeport", node_port + Expressions{member("refused-nodeports"), Reject{}});
+    rule("no-endpoints-nodeport", node_port + Expressions{member("dropped-nodeports"), drop()});
+    rule(
+        "cluster-ips-check",
+        {writer_.destination(1), member("cluster-ips"), Reject{}},
+        "a port that the ClusterIP does not have");
+    rule(
+        "cluster-ips-check",
+        {writer_.destination(1), member("service-cidrs"), drop()},
+        "a ClusterIP that nobody has");
+
+    for (const char* chain : {"filter-prerouting", "filter-output-pre-nat"}) {
+      rule(chain, ct_state_new() + Expressions{jump("firewall")});
+    }
+    if (settings_.drop_invalid) {
+      // The kernel does not undo NAT for a packet that it finds invalid: the client would get it
+      // from the endpoint itself and reset its connection. Only answers of our endpoints; whatever
+      // else is invalid is nobody's business here.
+      for (const char* chain : {"filter-input", "filter-forward"}) {
+        rule(
+            chain,
+            ct_state_invalid() + writer_.sender() + Expressions{member("answering"), drop()});
+      }
+    }
+    // no-endpoints before cluster-ips-check: a Service without local endpoints is dropped, only
+    // unknown ports are refused. Valid traffic was rewritten at -100 and no longer carries a
+    // ClusterIP here.
+    rule("filter-input", ct_state_new() + Expressions{jump("no-endpoints-nodeport")});
+    rule("filter-input", ct_state_new() + Expressions{jump("no-endpoints")});
+    for (const char* chain : {"filter-forward", "filter-output"}) {
+      rule(chain, ct_state_new() + Expressions{jump("no-endpoints")});
+      rule(chain, ct_state_new() + Expressions{jump("cluster-ips-check")});
+    }
+  }
+
+  Program& program_;
+  RuleWriter writer_;
+  const ProgramSettings& settings_;
+};
 
 }  // namespace
 
 Program make_program(net::Family family, const ProgramSettings& settings) {
   Program program;
   program.family = family;
-  const Writer writer(family);
-  add_sets(program);
+  program.sets = program_sets();
   add_chains(program);
-  add_rules(program, writer, settings);
-  program.comment = "kube-shunt program " + program_version(program);
+  RuleList(program, settings).add_all();
+  program.comment = "kube-shunt program " + program_version(program, affinity_sample(family));
   return program;
 }
 

@@ -16,7 +16,8 @@ namespace shunt::backend::nft {
 struct LocalDetector {
   enum class Kind : std::uint8_t {
     None,                  // cannot be told: nothing is masqueraded for being from outside
-    SourceRange,           // source address in the set pod-cidrs (ClusterCIDR, NodeCIDR)
+    SourceRange,           // source address in the set pod-cidrs (ClusterCIDR, NodeCIDR); when that
+                           // is empty, as None
     InputInterface,        // iifname equals `name` (BridgeInterface)
     InputInterfacePrefix,  // iifname begins with `name` (InterfaceNamePrefix)
   };
@@ -29,6 +30,9 @@ struct ProgramSettings {
   std::uint32_t masquerade_mark = 0x4000;
   bool masquerade_all = false;
   LocalDetector detector;
+  // Answers of our endpoints that conntrack finds invalid are dropped. Off when the kernel is told
+  // not to look so closely (conntrack.tcpBeLiberal).
+  bool drop_invalid = true;
   bool operator==(const ProgramSettings&) const = default;
 };
 

@@ -46,6 +46,14 @@ void digest(Digest& out, const LoadCt& e) {
   out.number(static_cast<std::uint64_t>(e.key));
   out.number(e.reg);
 }
+void digest(Digest& out, const LoadAddressType& e) {
+  out.number(static_cast<std::uint64_t>(e.of));
+  out.number(e.reg);
+}
+void digest(Digest& out, const LoadImmediate& e) {
+  out.number(e.reg);
+  out.text(std::string(e.bytes.begin(), e.bytes.end()));
+}
 void digest(Digest& out, const Bitwise& e) {
   out.number(e.reg);
   out.number(e.mask);
@@ -64,8 +72,14 @@ void digest(Digest& out, const RandomNumber& e) {
 void digest(Digest& out, const Lookup& e) {
   out.text(e.set);
   out.number(e.reg);
-  out.number(e.data_reg.value_or(0));
+  out.number(e.data_reg ? *e.data_reg + 1 : 0);
   out.number(e.invert ? 1 : 0);
+}
+void digest(Digest& out, const UpdateSet& e) {
+  out.text(e.set);
+  out.number(e.reg);
+  out.number(e.data_reg ? *e.data_reg + 1 : 0);
+  out.number(static_cast<std::uint64_t>(e.timeout.count()));
 }
 void digest(Digest& out, const Verdict& e) {
   out.number(static_cast<std::uint64_t>(e.kind));
@@ -78,17 +92,15 @@ void digest(Digest& out, const DestinationNat& e) {
 void digest(Digest&, const Masquerade&) {}
 void digest(Digest&, const Reject&) {}
 
-}  // namespace
-
-std::string program_version(const Program& program) {
-  Digest out;
-  out.number(static_cast<std::uint64_t>(program.family));
-  for (const Set& set : program.sets) {
+void digest(Digest& out, const Fragment& fragment) {
+  for (const Set& set : fragment.sets) {
     out.text(set.name);
     out.number(static_cast<std::uint64_t>(set.shape));
-    out.number((set.interval ? 1U : 0U) | (set.counter ? 2U : 0U) | (set.map ? 4U : 0U));
+    out.number(static_cast<std::uint64_t>(set.holds));
+    out.number(set.size);
+    out.number((set.interval ? 1U : 0U) | (set.counter ? 2U : 0U));
   }
-  for (const Chain& chain : program.chains) {
+  for (const Chain& chain : fragment.chains) {
     out.text(chain.name);
     if (chain.hook) {
       out.number(static_cast<std::uint64_t>(chain.hook->type));
@@ -96,13 +108,22 @@ std::string program_version(const Program& program) {
       out.number(static_cast<std::uint64_t>(static_cast<std::int64_t>(chain.hook->priority)));
     }
   }
-  for (const Rule& rule : program.rules) {
+  for (const Rule& rule : fragment.rules) {
     out.text(rule.chain);
     for (const Expression& expression : rule.expressions) {
       out.number(expression.index());
       std::visit([&](const auto& e) { digest(out, e); }, expression);
     }
   }
+}
+
+}  // namespace
+
+std::string program_version(const Program& program, const Fragment& sample) {
+  Digest out;
+  out.number(static_cast<std::uint64_t>(program.family));
+  digest(out, program);
+  digest(out, sample);
   return out.hex();
 }
 

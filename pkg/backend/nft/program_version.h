@@ -8,6 +8,7 @@
 namespace shunt::backend::nft {
 
 // Sixteen hexadecimal digits. Comments do not count: they change nothing that a packet sees.
-std::string program_version(const Program& program);
+// `sample` stands for what is added to the table as Services come.
+std::string program_version(const Program& program, const Fragment& sample);
 
 }  // namespace shunt::backend::nft

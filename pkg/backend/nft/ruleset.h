@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "backend/nft/set_id.h"
 #include "net/ip_address.h"
 
 namespace shunt::backend::nft {
@@ -39,9 +41,26 @@ struct LoadMeta {
   bool operator==(const LoadMeta&) const = default;
 };
 struct LoadCt {
-  enum class Key : std::uint8_t { State, Status } key;
+  enum class Key : std::uint8_t {
+    State,
+    Status,
+    OriginalDestination,  // where the client sent it, whatever NAT made of it
+    OriginalPort,
+    ReplySource,  // who answers: the endpoint that NAT chose
+    ReplyPort
+  } key;
   std::uint32_t reg;
   bool operator==(const LoadCt&) const = default;
+};
+struct LoadAddressType {  // fib saddr type, fib daddr type
+  enum class Of : std::uint8_t { Source, Destination } of;
+  std::uint32_t reg;
+  bool operator==(const LoadAddressType&) const = default;
+};
+struct LoadImmediate {
+  std::uint32_t reg;
+  std::vector<std::uint8_t> bytes;
+  bool operator==(const LoadImmediate&) const = default;
 };
 struct Bitwise {  // reg = (reg & mask) ^ exclusive; four bytes, host order
   std::uint32_t reg;
@@ -64,12 +83,21 @@ struct RandomNumber {  // numgen random mod
   std::uint32_t modulus;
   bool operator==(const RandomNumber&) const = default;
 };
+inline constexpr std::uint32_t kVerdictRegister = 0;
 struct Lookup {
   std::string set;
   std::uint32_t reg;
-  std::optional<std::uint32_t> data_reg;  // set: a map
+  std::optional<std::uint32_t> data_reg;  // a map's; kVerdictRegister: its verdict is carried out
   bool invert = false;
   bool operator==(const Lookup&) const = default;
+};
+// Adds the element, or makes the one that is there live for `timeout` from now on; its data stays.
+struct UpdateSet {
+  std::string set;
+  std::uint32_t reg;
+  std::optional<std::uint32_t> data_reg;  // a map
+  std::chrono::seconds timeout{};
+  bool operator==(const UpdateSet&) const = default;
 };
 struct Verdict {
   enum class Kind : std::uint8_t { Jump, Goto, Drop } kind;
@@ -92,11 +120,14 @@ using Expression = std::variant<
     LoadPayload,
     LoadMeta,
     LoadCt,
+    LoadAddressType,
+    LoadImmediate,
     Bitwise,
     Compare,
     SetMark,
     RandomNumber,
     Lookup,
+    UpdateSet,
     Verdict,
     DestinationNat,
     Masquerade,
@@ -123,43 +154,28 @@ struct Chain {
 
 // ---- sets ----
 
-// Every set that the program has. Class4 is the first of fifteen that follow each other: 4, 8 ...
-// 65536 slots.
-enum class SetId : std::uint8_t {
-  ClusterIps,
-  ServiceIps,
-  RefusedIps,
-  DroppedIps,
-  ServiceCidrs,
-  PodCidrs,
-  Hairpin,
-  Endpoints,
-  Class4,
-  LastClass = Class4 + 14,
-};
-inline constexpr std::size_t kSetCount = static_cast<std::size_t>(SetId::LastClass) + 1;
-inline constexpr unsigned kSmallestClassBits = 2;  // four slots
-inline constexpr unsigned kLargestClassBits = 16;
-inline SetId class_set(unsigned bits) {
-  return static_cast<SetId>(static_cast<unsigned>(SetId::Class4) + bits - kSmallestClassBits);
-}
-
 // The parts of a key, in order; a part is padded to a multiple of four bytes.
 enum class KeyShape : std::uint8_t {
   Address,
-  Frontend,      // address . l4proto . port
-  Hairpin,       // address . address . l4proto . port
-  FrontendSlot,  // address . l4proto . port . slot
+  Frontend,        // address . l4proto . port
+  NodePort,        // l4proto . port
+  Pair,            // address . address . l4proto . port
+  FrontendSlot,    // address . l4proto . port . slot
+  NodePortSlot,    // l4proto . port . slot
+  FrontendSource,  // address . l4proto . port . address
 };
 
 struct Set {
-  SetId id;
+  enum class Holds : std::uint8_t { Keys, Endpoints, Addresses, Verdicts };  // all but Keys: a map
+  SetId id = SetId::None;
   std::string name;
   KeyShape shape = KeyShape::Address;
+  Holds holds = Holds::Keys;
   bool interval = false;
-  bool counter = false;  // each element counts packets
-  bool map = false;      // to address . port
+  bool counter = false;    // each element counts packets
+  std::uint32_t size = 0;  // not zero: packets write its elements, each with its timeout
   std::string comment;
+  bool dynamic() const { return size != 0; }
   bool operator==(const Set&) const = default;
 };
 
@@ -181,20 +197,33 @@ using DataBytes = Bytes<20>;
 
 struct Element {
   KeyBytes key;
-  DataBytes data;             // maps
+  // Maps of endpoints: address . port. Intervals of concatenated keys: the last value of the last
+  // part, whose first value ends the key.
+  DataBytes data;
   bool interval_end = false;  // the first address after an interval
-  std::string comment;
+  std::string text;           // comment; of a map of verdicts: the chain
+  bool jump = false;          // the verdict is a jump, not a goto
   auto operator<=>(const Element&) const = default;
 };
 
 // ---- the program and its changes ----
 
-struct Program {
-  net::Family family = net::Family::IPv4;
-  std::string comment;  // of the table; holds the version: a hash of everything below
+struct Fragment {
   std::vector<Set> sets;
   std::vector<Chain> chains;
   std::vector<Rule> rules;
+  bool operator==(const Fragment&) const = default;
+};
+
+struct Removal {
+  std::vector<std::string> chains;  // with their rules
+  std::vector<std::string> sets;
+  bool empty() const { return chains.empty() && sets.empty(); }
+};
+
+struct Program : Fragment {
+  net::Family family = net::Family::IPv4;
+  std::string comment;  // of the table; holds the version: a hash of the rest
   bool operator==(const Program&) const = default;
 };
 

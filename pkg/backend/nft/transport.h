@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,14 @@ struct Transaction {
   // Set: everything of ours in this family goes and this program comes, in the same transaction as
   // the changes.
   const Program* replace_program = nullptr;
-  bool delete_table = false;  // the table is there and must go first
+  bool delete_table = false;     // the table is there and must go first
+  std::vector<Fragment> create;  // before the elements, which may lead there
   ElementChanges changes;
-  bool empty() const { return replace_program == nullptr && !delete_table && changes.count == 0; }
+  Removal remove;  // after them
+  bool empty() const {
+    return replace_program == nullptr && !delete_table && create.empty() && changes.count == 0 &&
+           remove.empty();
+  }
 };
 
 struct CommitCost {
@@ -44,6 +50,9 @@ class Transport {
   // Errc::Again: the table changed meanwhile, what was seen may be inconsistent.
   virtual Result<> read_elements(
       net::Family family, const Set& set, const std::function<void(Element&&)>& each) = 0;
+  // Some elements of one set, all or nothing: for a set that is not of the program.
+  virtual Result<> delete_elements(
+      net::Family family, const Set& set, std::span<const Element> elements) = 0;
   // All or nothing. `program` describes the sets that the changes speak of.
   virtual Result<CommitCost> commit(const Program& program, const Transaction& transaction) = 0;
 };

@@ -20,6 +20,7 @@ using netlink::AttributeBytes;
 constexpr std::size_t kElementListLimit = std::size_t{60} * 1024;
 constexpr std::uint8_t kUserdataComment =
     0;  // NFTNL_UDATA_*_COMMENT of tables, chains, rules and elements
+constexpr std::uint16_t kKeyEnd = 10;  // NFTA_SET_ELEM_KEY_END, since Linux 5.6
 
 std::uint8_t family_number(net::Family family) {
   return family == net::Family::IPv4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
@@ -45,6 +46,34 @@ std::string comment_of(AttributeBytes userdata) {
   return {};
 }
 
+// The key with the last value of its last part.
+KeyBytes end_of_interval(const Element& element) {
+  KeyBytes end = element.key;
+  std::copy_n(
+      element.data.bytes.begin(),
+      element.data.size,
+      end.bytes.begin() + (end.size - element.data.size));
+  return end;
+}
+
+void put_data(netlink::Batch& batch, const Set& set, const Element& element) {
+  if (set.holds == Set::Holds::Endpoints) {
+    const std::size_t data = batch.nest(NFTA_SET_ELEM_DATA);
+    batch.put(NFTA_DATA_VALUE, element.data.span());
+    batch.end_nest(data);
+  } else if (set.holds == Set::Holds::Verdicts) {
+    const std::size_t data = batch.nest(NFTA_SET_ELEM_DATA);
+    const std::size_t verdict = batch.nest(NFTA_DATA_VERDICT);
+    const int code = element.jump ? NFT_JUMP : NFT_GOTO;
+    batch.put_be32(NFTA_VERDICT_CODE, static_cast<std::uint32_t>(code));
+    batch.put_string(NFTA_VERDICT_CHAIN, element.text);
+    batch.end_nest(verdict);
+    batch.end_nest(data);
+  } else if (!element.text.empty()) {
+    batch.put(NFTA_SET_ELEM_USERDATA, comment_userdata(element.text));
+  }
+}
+
 void put_element(netlink::Batch& batch, const Set& set, const Element& element, bool add) {
   const std::size_t item = batch.nest(NFTA_LIST_ELEM);
   const std::size_t key = batch.nest(NFTA_SET_ELEM_KEY);
@@ -53,15 +82,13 @@ void put_element(netlink::Batch& batch, const Set& set, const Element& element, 
   if (element.interval_end) {
     batch.put_be32(NFTA_SET_ELEM_FLAGS, NFT_SET_ELEM_INTERVAL_END);
   }
+  if (set.shape == KeyShape::FrontendSource) {
+    const std::size_t end = batch.nest(kKeyEnd);
+    batch.put(NFTA_DATA_VALUE, end_of_interval(element).span());
+    batch.end_nest(end);
+  }
   if (add) {
-    if (set.map) {
-      const std::size_t data = batch.nest(NFTA_SET_ELEM_DATA);
-      batch.put(NFTA_DATA_VALUE, element.data.span());
-      batch.end_nest(data);
-    }
-    if (!element.comment.empty()) {
-      batch.put(NFTA_SET_ELEM_USERDATA, comment_userdata(element.comment));
-    }
+    put_data(batch, set, element);
   }
   batch.end_nest(item);
 }
@@ -69,7 +96,7 @@ void put_element(netlink::Batch& batch, const Set& set, const Element& element, 
 void put_elements(
     netlink::Batch& batch,
     const Set& set,
-    const std::vector<Element>& elements,
+    std::span<const Element> elements,
     bool add,
     std::uint8_t family) {
   std::size_t i = 0;
@@ -122,18 +149,44 @@ bool copy_value(AttributeBytes nested, Bytes<N>& out) {
   return true;
 }
 
+void read_data(AttributeBytes payload, Element& element) {
+  const auto verdict = netlink::find_attribute(payload, NFTA_DATA_VERDICT);
+  if (!verdict) {
+    (void)copy_value(payload, element.data);  // of another size than ours: it stays empty
+    return;
+  }
+  if (const auto code = netlink::find_attribute(*verdict, NFTA_VERDICT_CODE)) {
+    element.jump = netlink::attribute_be32(*code) == static_cast<std::uint32_t>(NFT_JUMP);
+  }
+  if (const auto chain = netlink::find_attribute(*verdict, NFTA_VERDICT_CHAIN)) {
+    element.text = netlink::attribute_text(*chain);
+  }
+}
+
+// The last part of the key at the end of an interval; `shape` says how long that part is.
+void read_key_end(AttributeBytes payload, KeyShape shape, Element& element) {
+  KeyBytes end;
+  if (shape != KeyShape::FrontendSource || !copy_value(payload, end) || end.size < 16) {
+    return;
+  }
+  const std::size_t part = (end.size - std::size_t{8}) / 2;
+  element.data.append(end.bytes.data() + (end.size - part), part);
+}
+
 // False when the element has no key that we could have written.
-bool read_element(AttributeBytes item, Element& element) {
+bool read_element(AttributeBytes item, KeyShape shape, Element& element) {
   bool has_key = false;
   netlink::for_each_attribute(item, [&](std::uint16_t type, AttributeBytes payload) {
     if (type == NFTA_SET_ELEM_KEY) {
       has_key = copy_value(payload, element.key);
     } else if (type == NFTA_SET_ELEM_DATA) {
-      (void)copy_value(payload, element.data);  // a verdict, which we never write, leaves it empty
+      read_data(payload, element);
+    } else if (type == kKeyEnd) {
+      read_key_end(payload, shape, element);
     } else if (type == NFTA_SET_ELEM_FLAGS) {
       element.interval_end = (netlink::attribute_be32(payload) & NFT_SET_ELEM_INTERVAL_END) != 0;
     } else if (type == NFTA_SET_ELEM_USERDATA) {
-      element.comment = comment_of(payload);
+      element.text = comment_of(payload);
     }
   });
   return has_key;
@@ -235,7 +288,7 @@ Result<> KernelTransport::read_elements(
               }
               netlink::for_each_attribute(payload, [&](std::uint16_t, AttributeBytes item) {
                 Element element;
-                if (read_element(item, element)) {
+                if (read_element(item, set.shape, element)) {
                   each(std::move(element));
                 }
               });
@@ -243,16 +296,28 @@ Result<> KernelTransport::read_elements(
       });
 }
 
+Result<> KernelTransport::delete_elements(
+    net::Family family, const Set& set, std::span<const Element> elements) {
+  netlink::Batch batch(NFNL_SUBSYS_NFTABLES);
+  put_elements(batch, set, elements, false, family_number(family));
+  return socket_->commit(batch);
+}
+
 Result<CommitCost> KernelTransport::commit(const Program& program, const Transaction& transaction) {
   netlink::Batch batch(NFNL_SUBSYS_NFTABLES);
+  const std::uint8_t family = family_number(program.family);
   if (transaction.delete_table) {
     put_table(batch, NFT_MSG_DELTABLE, program);
   }
   if (transaction.replace_program != nullptr) {
     put_table(batch, NFT_MSG_NEWTABLE, program);
-    put_program(batch, *transaction.replace_program, family_number(program.family));
+    put_fragment(batch, *transaction.replace_program, family);
+  }
+  for (const Fragment& fragment : transaction.create) {
+    put_fragment(batch, fragment, family);
   }
   put_changes(batch, program, transaction.changes);
+  put_removal(batch, transaction.remove, family);
   if (batch.empty()) {
     return CommitCost{};
   }

@@ -17,6 +17,8 @@ class KernelTransport : public Transport {
   Result<TableState> read_table(net::Family family) override;
   Result<> read_elements(
       net::Family family, const Set& set, const std::function<void(Element&&)>& each) override;
+  Result<> delete_elements(
+      net::Family family, const Set& set, std::span<const Element> elements) override;
   Result<CommitCost> commit(const Program& program, const Transaction& transaction) override;
 
  private:

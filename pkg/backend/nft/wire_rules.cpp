@@ -5,10 +5,12 @@
 #include <libnftnl/rule.h>
 #include <libnftnl/set.h>
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_tuple_common.h>
 #include <linux/netfilter/nf_nat.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netlink.h>
 
+#include <array>
 #include <cstring>
 
 #include "base/handle.h"
@@ -83,15 +85,18 @@ std::vector<std::uint8_t> daddr_expression(bool v6) {
   return payload_expression(v6 ? kProtoIp6 : kProtoIp, v6 ? kIp6Daddr : kIpDaddr);
 }
 
-std::vector<std::uint8_t> map_userdata(bool v6) {
+std::vector<std::uint8_t> slot_map_userdata(bool v6, bool with_address) {
   const std::vector<std::uint8_t> dport = payload_expression(kProtoTh, kThDport);
-  // ip daddr . meta l4proto . th dport . numgen random mod 65536
+  // ip daddr . meta l4proto . th dport . numgen random mod 65536, with or without the address
   Userdata key;
-  key.bytes(0, daddr_expression(v6));
-  key.bytes(1, expression(kKindMeta, Userdata().number(0, NFT_META_L4PROTO)));
-  key.bytes(2, dport);
+  std::uint8_t part = 0;
+  if (with_address) {
+    key.bytes(part++, daddr_expression(v6));
+  }
+  key.bytes(part++, expression(kKindMeta, Userdata().number(0, NFT_META_L4PROTO)));
+  key.bytes(part++, dport);
   key.bytes(
-      3,
+      part,
       expression(
           kKindNumgen,
           Userdata().number(0, NFT_NG_RANDOM).number(1, 1U << kLargestClassBits).number(2, 0)));
@@ -114,6 +119,7 @@ constexpr std::uint32_t kTypeIpv6 = 8;
 constexpr std::uint32_t kTypeProto = 12;
 constexpr std::uint32_t kTypeService = 13;
 constexpr std::uint32_t kTypeInteger = 4;
+constexpr std::uint32_t kSetConcat = 0x80;  // NFT_SET_CONCAT, since Linux 5.6
 
 struct KeyType {
   std::uint32_t type;
@@ -123,16 +129,23 @@ struct KeyType {
 KeyType key_type(KeyShape shape, bool v6) {
   const std::uint32_t address = v6 ? kTypeIpv6 : kTypeIpv4;
   const std::uint32_t size = v6 ? 16 : 4;
-  const std::uint32_t frontend = (address << 6 | kTypeProto) << 6 | kTypeService;
+  const std::uint32_t node_port = kTypeProto << 6 | kTypeService;
+  const std::uint32_t frontend = address << 12 | node_port;
   switch (shape) {
     case KeyShape::Address:
       return {address, size};
     case KeyShape::Frontend:
       return {frontend, size + 8};
-    case KeyShape::Hairpin:
-      return {((address << 6 | address) << 6 | kTypeProto) << 6 | kTypeService, 2 * size + 8};
+    case KeyShape::NodePort:
+      return {node_port, 8};
+    case KeyShape::Pair:
+      return {(address << 6 | address) << 12 | node_port, 2 * size + 8};
     case KeyShape::FrontendSlot:
       return {frontend << 6 | kTypeInteger, size + 12};
+    case KeyShape::NodePortSlot:
+      return {node_port << 6 | kTypeInteger, 12};
+    case KeyShape::FrontendSource:
+      return {frontend << 6 | address, 2 * size + 8};
   }
   return {};
 }
@@ -153,12 +166,36 @@ void put_set(netlink::Batch& batch, const Set& set, std::uint8_t family, std::ui
     flags |= NFT_SET_INTERVAL;
     userdata = Userdata().number(kSetKeyByteOrder, kBigEndian).get();
   }
-  if (set.map) {
+  if (set.shape == KeyShape::FrontendSource) {
+    flags |= kSetConcat;
+    const std::array<std::uint8_t, 4> lengths{
+        static_cast<std::uint8_t>(v6 ? 16 : 4), 1, 2, static_cast<std::uint8_t>(v6 ? 16 : 4)};
+    (void)nftnl_set_set_data(  // fails only without memory
+        made.get(),
+        NFTNL_SET_DESC_CONCAT,
+        lengths.data(),
+        static_cast<std::uint32_t>(lengths.size()));
+    userdata.clear();
+  }
+  if (set.dynamic()) {
+    flags |= NFT_SET_EVAL | NFT_SET_TIMEOUT;
+    nftnl_set_set_u32(made.get(), NFTNL_SET_DESC_SIZE, set.size);
+  }
+  if (set.holds == Set::Holds::Endpoints) {
     flags |= NFT_SET_MAP;
     const std::uint32_t address = v6 ? kTypeIpv6 : kTypeIpv4;
     nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_TYPE, address << 6 | kTypeService);
     nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_LEN, v6 ? 20 : 8);
-    userdata = map_userdata(v6);
+    if (set.shape == KeyShape::FrontendSlot || set.shape == KeyShape::NodePortSlot) {
+      userdata = slot_map_userdata(v6, set.shape == KeyShape::FrontendSlot);
+    }
+  } else if (set.holds == Set::Holds::Addresses) {
+    flags |= NFT_SET_MAP;
+    nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_TYPE, v6 ? kTypeIpv6 : kTypeIpv4);
+    nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_LEN, v6 ? 16 : 4);
+  } else if (set.holds == Set::Holds::Verdicts) {
+    flags |= NFT_SET_MAP;
+    nftnl_set_set_u32(made.get(), NFTNL_SET_DATA_TYPE, NFT_DATA_VERDICT);
   }
   if (!set.comment.empty()) {
     const auto comment = Userdata().text(kSetComment, set.comment).get();
@@ -253,10 +290,50 @@ struct Builder {
     return e;
   }
   nftnl_expr* operator()(const LoadCt& in) const {
+    using Key = LoadCt::Key;
+    const bool v6 = family == NFPROTO_IPV6;
     nftnl_expr* e = nftnl_expr_alloc("ct");
-    nftnl_expr_set_u32(
-        e, NFTNL_EXPR_CT_KEY, in.key == LoadCt::Key::State ? NFT_CT_STATE : NFT_CT_STATUS);
+    const auto directed = [&](std::uint32_t key, std::uint8_t direction) {
+      nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, key);
+      nftnl_expr_set_u8(e, NFTNL_EXPR_CT_DIR, direction);
+    };
+    switch (in.key) {
+      case Key::State:
+        nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, NFT_CT_STATE);
+        break;
+      case Key::Status:
+        nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, NFT_CT_STATUS);
+        break;
+      case Key::OriginalDestination:
+        directed(v6 ? NFT_CT_DST_IP6 : NFT_CT_DST_IP, IP_CT_DIR_ORIGINAL);
+        break;
+      case Key::OriginalPort:
+        directed(NFT_CT_PROTO_DST, IP_CT_DIR_ORIGINAL);
+        break;
+      case Key::ReplySource:
+        directed(v6 ? NFT_CT_SRC_IP6 : NFT_CT_SRC_IP, IP_CT_DIR_REPLY);
+        break;
+      case Key::ReplyPort:
+        directed(NFT_CT_PROTO_SRC, IP_CT_DIR_REPLY);
+        break;
+    }
     nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, in.reg);
+    return e;
+  }
+  nftnl_expr* operator()(const LoadAddressType& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("fib");
+    nftnl_expr_set_u32(
+        e,
+        NFTNL_EXPR_FIB_FLAGS,
+        in.of == LoadAddressType::Of::Source ? NFTA_FIB_F_SADDR : NFTA_FIB_F_DADDR);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_FIB_RESULT, NFT_FIB_RESULT_ADDRTYPE);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_FIB_DREG, in.reg);
+    return e;
+  }
+  nftnl_expr* operator()(const LoadImmediate& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("immediate");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, in.reg);
+    set_bytes(e, NFTNL_EXPR_IMM_DATA, in.bytes.data(), in.bytes.size());
     return e;
   }
   nftnl_expr* operator()(const Bitwise& in) const {
@@ -299,6 +376,20 @@ struct Builder {
       nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_FLAGS, NFT_LOOKUP_F_INV);
     }
     nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, in.set.c_str());
+    return e;
+  }
+  nftnl_expr* operator()(const UpdateSet& in) const {
+    nftnl_expr* e = nftnl_expr_alloc("dynset");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_OP, NFT_DYNSET_OP_UPDATE);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_SREG_KEY, in.reg);
+    if (in.data_reg) {
+      nftnl_expr_set_u32(e, NFTNL_EXPR_DYNSET_SREG_DATA, *in.data_reg);
+    }
+    nftnl_expr_set_u64(
+        e,
+        NFTNL_EXPR_DYNSET_TIMEOUT,
+        static_cast<std::uint64_t>(std::chrono::milliseconds(in.timeout).count()));
+    nftnl_expr_set_str(e, NFTNL_EXPR_DYNSET_SET_NAME, in.set.c_str());
     return e;
   }
   nftnl_expr* operator()(const Verdict& in) const {
@@ -359,16 +450,37 @@ void put_rule(netlink::Batch& batch, const Rule& rule, std::uint8_t family) {
 
 }  // namespace
 
-void put_program(netlink::Batch& batch, const Program& program, std::uint8_t family) {
+void put_fragment(netlink::Batch& batch, const Fragment& fragment, std::uint8_t family) {
   std::uint32_t id = 0;
-  for (const Set& set : program.sets) {
+  for (const Set& set : fragment.sets) {
     put_set(batch, set, family, ++id);
   }
-  for (const Chain& chain : program.chains) {
+  for (const Chain& chain : fragment.chains) {
     put_chain(batch, chain, family);
   }
-  for (const Rule& rule : program.rules) {
+  for (const Rule& rule : fragment.rules) {
     put_rule(batch, rule, family);
+  }
+}
+
+void put_removal(netlink::Batch& batch, const Removal& removal, std::uint8_t family) {
+  for (const std::string& chain : removal.chains) {
+    batch.begin(NFT_MSG_DELRULE, 0, family);  // all of them: a chain with rules is busy
+    batch.put_string(NFTA_RULE_TABLE, kTable);
+    batch.put_string(NFTA_RULE_CHAIN, chain);
+    batch.end();
+  }
+  for (const std::string& chain : removal.chains) {
+    batch.begin(NFT_MSG_DELCHAIN, 0, family);
+    batch.put_string(NFTA_CHAIN_TABLE, kTable);
+    batch.put_string(NFTA_CHAIN_NAME, chain);
+    batch.end();
+  }
+  for (const std::string& set : removal.sets) {
+    batch.begin(NFT_MSG_DELSET, 0, family);
+    batch.put_string(NFTA_SET_TABLE, kTable);
+    batch.put_string(NFTA_SET_NAME, set);
+    batch.end();
   }
 }
 

@@ -17,6 +17,7 @@ namespace shunt::backend::nft {
 // and a listing with a longer one could not be loaded again.
 inline constexpr std::size_t kMaxComment = 127;
 
-void put_program(netlink::Batch& batch, const Program& program, std::uint8_t family);
+void put_fragment(netlink::Batch& batch, const Fragment& fragment, std::uint8_t family);
+void put_removal(netlink::Batch& batch, const Removal& removal, std::uint8_t family);
 
 }  // namespace shunt::backend::nft
