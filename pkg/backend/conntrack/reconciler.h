@@ -1,0 +1,82 @@
+// Removes stale UDP flows on a thread of its own ("conntrack"), so that a large table never delays
+// the rules. Each pass is one stream over the table, of which nothing is kept but some hundred
+// flows that are about to be removed.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "backend/conntrack/flow_table.h"
+#include "backend/conntrack/stale_flows.h"
+#include "backend/flow_cleaner.h"
+#include "base/backoff.h"
+
+namespace shunt::backend::conntrack {
+
+struct Counters {
+  std::uint64_t passes = 0;
+  std::uint64_t failures = 0;  // of those passes
+  std::uint64_t scanned = 0;   // flows looked at
+  std::uint64_t deleted = 0;
+  std::chrono::microseconds last_duration{};
+};
+
+class Reconciler : public FlowCleaner {
+ public:
+  Reconciler(std::unique_ptr<FlowTable> table, Random random);
+  ~Reconciler() override;
+  Reconciler(const Reconciler&) = delete;
+  Reconciler& operator=(const Reconciler&) = delete;
+
+  void start();
+  void stop();  // lets a listing that is under way come to its end; what is left undone stays so
+
+  // Any thread.
+  void changing(net::Family family, const std::vector<desired::FrontendKey>& frontends) override;
+  void changed(net::Family family, std::vector<ServingChange> changes) override;
+  bool idle() const override;
+  Counters counters(net::Family family) const;
+
+ private:
+  using Changes = std::unordered_map<desired::FrontendKey, std::optional<desired::EndpointListPtr>>;
+  struct OfFamily {
+    StaleFlows frontends;  // the thread's own; everything else is under the mutex
+    Changes pending;       // the last word on each frontend
+    std::unordered_set<desired::FrontendKey> changing;  // no word yet
+    bool due = false;                                   // a pass is
+    Counters counters;
+  };
+
+  void run();
+  bool anything_due() const;
+  bool run_passes(std::unique_lock<std::mutex>& lock);
+  Result<> pass(net::Family family, Counters& now);
+  void learn(OfFamily& here);
+  void keep_stale_ones(OfFamily& here, const LocalAddresses& local, std::vector<Flow>& flows);
+  bool stopping() const;
+  OfFamily& of(net::Family family) { return families_[static_cast<std::size_t>(family)]; }
+  const OfFamily& of(net::Family family) const {
+    return families_[static_cast<std::size_t>(family)];
+  }
+
+  std::unique_ptr<FlowTable> table_;
+  Backoff backoff_;
+  std::thread thread_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::array<OfFamily, 2> families_;
+  bool working_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace shunt::backend::conntrack
