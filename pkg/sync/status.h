@@ -3,9 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
+#include "net/ip_address.h"
+
 namespace shunt::sync {
+
+// Service ports with policy Local that have endpoints, none of them on this node
+// (spec/conntrack-and-metrics.md §2).
+struct WithoutLocal {
+  std::size_t internal = 0;  // internalTrafficPolicy
+  std::size_t external = 0;
+};
 
 struct Status {
   bool synced = false;        // the first complete state was written
@@ -14,9 +24,10 @@ struct Status {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
   std::size_t frontends = 0;
-  std::size_t set_aside = 0;  // frontends that the kernel refused
-  std::size_t conflicts = 0;  // frontends that another Service has
-  std::string error;          // of the last run; empty when it went well
+  std::size_t set_aside = 0;                          // frontends that the kernel refused
+  std::size_t conflicts = 0;                          // frontends that another Service has
+  std::map<net::Family, WithoutLocal> without_local;  // as of the last run that went well
+  std::string error;                                  // of the last run; empty when it went well
 };
 
 }  // namespace shunt::sync

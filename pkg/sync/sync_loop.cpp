@@ -3,10 +3,15 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/log.h"
 #include "desired/planner.h"
+#include "node/local_traffic.h"
+#include "node/node_port_ranges.h"
+#include "node/own_addresses.h"
+#include "node/ranges.h"
 
 namespace shunt::sync {
 namespace {
@@ -46,19 +51,6 @@ kube::ObjectKey key_of(const std::string& text) {
   return {text.substr(0, slash), text.substr(slash + 1)};
 }
 
-net::Cidr whole_range(net::Family family) { return {net::IpAddress{family, {}}, 0}; }
-
-std::vector<net::Cidr> of_family(const std::vector<std::string>& texts, net::Family family) {
-  std::vector<net::Cidr> out;
-  for (const std::string& text : texts) {
-    const auto cidr = net::parse_cidr(text);
-    if (cidr && cidr->base.family == family) {
-      out.push_back(*cidr);
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 SyncLoop::SyncLoop(
@@ -66,9 +58,12 @@ SyncLoop::SyncLoop(
     : options_(std::move(options)),
       mailboxes_(mailboxes),
       node_{options_.node_name, ""},
-      pacing_(options_.periods, std::move(random)) {
+      pacing_(options_.periods, std::move(random)),
+      start_up_(options_.node_cidrs, {options_.node_patience, options_.pod_cidrs_patience}) {
   for (FamilyBackend& backend : backends) {
-    Pipeline pipeline{backend.family, std::move(backend.backend), {}, {}, {}};
+    Pipeline pipeline;
+    pipeline.family = backend.family;
+    pipeline.backend = std::move(backend.backend);
     pipeline.delta.everything = true;
     pipelines_.push_back(std::move(pipeline));
   }
@@ -100,43 +95,60 @@ void SyncLoop::drain() {
 
 // spec/semantics.md §8: no write before Services and EndpointSlices are complete. The Node is
 // waited for as well, for a while (spec/config.md §5): without its zone a restart would undo the
-// work of the hints and do it again. With NodeCIDR its ranges are needed: without them every pod
-// would be taken for an outsider.
+// work of the hints and do it again, and without its addresses nobody knows where NodePorts answer.
 bool SyncLoop::ready() {
-  if (started_) {
-    return true;
-  }
-  if (!store_.complete() || !node_known_or_given_up()) {
+  if (gave_up_ || (!started_ && (!store_.complete() || !node_known_or_given_up()))) {
     return false;
   }
   const kube::Node* node = store_.node();
-  if (options_.node_cidrs && (node == nullptr || node->pod_cidrs.empty())) {
-    if (!waiting_for_node_) {
-      log::warn("waiting for the Node's podCIDRs", {kv("node", options_.node_name)});
-      waiting_for_node_ = true;
-    }
+  if (!started_) {
+    log::info(
+        "Services and EndpointSlices are complete", {kv("services", store_.service_keys().size())});
+    started_ = true;
+    pod_cidrs_at_start_ = node != nullptr ? node->pod_cidrs : std::vector<std::string>{};
+    pacing_.request();  // an empty cluster has nothing that changed, and is synced all the same
+  }
+  if (node::needs_restart(options_.node_cidrs, pod_cidrs_at_start_, node)) {
+    give_up({Errc::Stale, 0, "the podCIDRs of Node " + options_.node_name + " changed"});
     return false;
   }
-  log::info(
-      "Services and EndpointSlices are complete", {kv("services", store_.service_keys().size())});
-  started_ = true;
-  pacing_.request();  // an empty cluster has nothing that changed, and is synced all the same
   return true;
 }
 
 bool SyncLoop::node_known_or_given_up() {
-  const Clock::time_point now = Clock::now();
-  if (!store_.node_listed()) {
-    if (!node_patience_) {
-      node_patience_ = now + options_.node_patience;
-    }
-    if (now < *node_patience_) {
+  using Verdict = node::StartUpWait::Verdict;
+  const kube::Node* node = store_.node();
+  switch (start_up_.look(node, Clock::now())) {
+    case Verdict::Wait:
+      if (start_up_.waits_for_pod_cidrs() && !std::exchange(says_it_waits_, true)) {
+        log::warn("waiting for the Node's podCIDRs", {kv("node", options_.node_name)});
+      }
       return false;
-    }
-    log::warn("the Node is not known yet, going on without it", {kv("node", options_.node_name)});
+    case Verdict::NodeMissing:
+      give_up({Errc::NotFound, 0, "timeout waiting for Node " + options_.node_name + " to exist"});
+      return false;
+    case Verdict::PodRangesMissing:
+      give_up(
+          {Errc::NotFound, 0, "timeout waiting for the podCIDRs of Node " + options_.node_name});
+      return false;
+    case Verdict::Start:
+      if (node == nullptr || node::addresses_of(*node).empty()) {
+        log::warn(
+            node == nullptr ? "the Node is not known yet, going on without it"
+                            : "the Node has no address yet, going on without one",
+            {kv("node", options_.node_name)});
+      }
+      return true;
   }
-  node_patience_.reset();
-  return true;
+  return false;
+}
+
+void SyncLoop::give_up(const Error& error) {
+  gave_up_ = true;
+  log::error("only a restart can help", {kv("error", error.what)});
+  if (options_.give_up) {
+    options_.give_up(error);
+  }
 }
 
 void SyncLoop::report_issues(
@@ -160,8 +172,10 @@ void SyncLoop::report_issues(
 void SyncLoop::plan_service(Pipeline& pipeline, const kube::ObjectKey& key) {
   const store::ServicePtr service = store_.service(key);
   const std::vector<store::SlicePtr> slices = store_.slices_of(key);
-  desired::ServicePlan plan = desired::plan_service(service.get(), slices, pipeline.family, node_);
+  desired::ServicePlan plan =
+      desired::plan_service(service.get(), slices, pipeline.family, {node_, pipeline.node_ip});
   report_issues(key, pipeline.family, std::move(plan.issues));
+  count_without_local(pipeline, key, {plan.internal_without_local, plan.external_without_local});
   std::vector<desired::Conflict> conflicts;
   pipeline.wanted.set_service(key, std::move(plan.claims), pipeline.delta.frontends, conflicts);
   for (const desired::Conflict& conflict : conflicts) {
@@ -173,41 +187,79 @@ void SyncLoop::plan_service(Pipeline& pipeline, const kube::ObjectKey& key) {
   }
 }
 
+void SyncLoop::count_without_local(
+    Pipeline& pipeline, const kube::ObjectKey& key, const WithoutLocal& now) {
+  WithoutLocal& sum = pipeline.without_local_sum;
+  if (const auto before = pipeline.without_local.extract(key)) {
+    sum.internal -= before.mapped().internal;
+    sum.external -= before.mapped().external;
+  }
+  if (now.internal != 0 || now.external != 0) {
+    pipeline.without_local.emplace(key, now);
+    sum.internal += now.internal;
+    sum.external += now.external;
+  }
+}
+
 void SyncLoop::plan_ranges() {
   const kube::Node* node = store_.node();
+  const std::span<const std::string> node_pod_cidrs =
+      node != nullptr ? std::span(node->pod_cidrs) : std::span<const std::string>();
+  const bool primary = options_.node_ports.empty();
+  const std::vector<net::Cidr> node_ports =
+      primary ? node::primary_ranges(node::own_addresses(node_addresses_, options_.bind_address))
+              : options_.node_ports;
   for (Pipeline& pipeline : pipelines_) {
+    desired::DesiredState& wanted = pipeline.wanted;
     if (store_.service_cidrs_listed()) {
-      pipeline.wanted.service_cidrs = of_family(store_.service_cidrs(), pipeline.family);
+      wanted.service_cidrs = node::of_family(store_.service_cidrs(), pipeline.family);
     }
-    std::vector<net::Cidr> pods;
-    if (options_.node_cidrs && node != nullptr) {
-      pods = of_family(node->pod_cidrs, pipeline.family);
-    } else {
-      std::copy_if(
-          options_.cluster_cidrs.begin(),
-          options_.cluster_cidrs.end(),
-          std::back_inserter(pods),
-          [&](const net::Cidr& cidr) { return cidr.base.family == pipeline.family; });
+    const auto pods = node::source_range(
+        options_.node_cidrs, options_.cluster_cidrs, node_pod_cidrs, pipeline.family);
+    wanted.pod_cidrs = pods ? std::vector{*pods} : std::vector<net::Cidr>{};
+    // No address means every address, as in kube-proxy; but not while the API server has not said
+    // so.
+    const bool unknown =
+        primary && !store_.node_listed() && node::of_family(node_ports, pipeline.family).empty();
+    if (!unknown) {
+      wanted.node_port_cidrs = node::node_port_ranges(node_ports, pipeline.family);
     }
-    // spec/config.md §7: only the first range of a family counts.
-    pods.resize(std::min<std::size_t>(pods.size(), 1));
-    if (pods.empty()) {
-      pods.push_back(whole_range(
-          pipeline.family));  // whoever sends counts as a local pod: nothing is masqueraded
-    }
-    pipeline.wanted.pod_cidrs = std::move(pods);
     pipeline.delta.ranges = true;
   }
 }
 
-void SyncLoop::plan() {
+// A Node that loses its addresses keeps those that were known: opening NodePorts on all addresses
+// for it would be worse.
+void SyncLoop::follow_node() {
   const kube::Node* node = store_.node();
-  const std::string zone = node != nullptr ? node->zone.value_or("") : std::string();
-  if (zone != node_.zone) {
+  bool decides_anew = false;
+  if (const std::string zone = node::zone_of(node); zone != node_.zone) {
     log::info("zone of the node", {kv("zone", zone)});
     node_.zone = zone;
+    decides_anew = true;
+  }
+  const auto addresses = node != nullptr ? node::addresses_of(*node) : node_addresses_;
+  if (!addresses.empty()) {
+    node_addresses_ = addresses;
+  }
+  const auto own = node::own_addresses(node_addresses_, options_.bind_address);
+  for (Pipeline& pipeline : pipelines_) {
+    const net::IpAddress& ip = own.of(pipeline.family);
+    if (pipeline.node_ip != ip) {
+      if (!net::is_loopback(ip)) {  // else it is the stand-in for not known
+        log::info("address of the node", {kv("ip", net::to_string(ip))});
+      }
+      pipeline.node_ip = ip;
+      decides_anew = true;
+    }
+  }
+  if (decides_anew) {
     store_.touch_all_services();
   }
+}
+
+void SyncLoop::plan() {
+  follow_node();
   const store::Changes changes = store_.take_changes();
   for (const kube::ObjectKey& key : changes.services) {
     for (Pipeline& pipeline : pipelines_) {
@@ -221,7 +273,13 @@ void SyncLoop::plan() {
 
 bool SyncLoop::apply(Pipeline& pipeline) {
   backend::Delta delta = std::exchange(pipeline.delta, {});
+  if (options_.flow_cleaner != nullptr) {
+    pipeline.flows.about_to_apply(pipeline.family, pipeline.wanted, delta, *options_.flow_cleaner);
+  }
   const backend::ApplyReport report = pipeline.backend->apply(pipeline.wanted, delta);
+  if (options_.frontends_changed) {
+    options_.frontends_changed(pipeline.wanted, delta.frontends);
+  }
   const auto family = kv("family", net::to_string(pipeline.family));
   counters_.commits += report.commits;
   counters_.messages += report.messages;
@@ -241,6 +299,19 @@ bool SyncLoop::apply(Pipeline& pipeline) {
     pipeline.set_aside.erase(key);
     log::info(
         "the kernel took a Service that was set aside", {family, kv("frontend", to_string(key))});
+  }
+  if (report.again_in) {
+    const Clock::time_point at = Clock::now() + *report.again_in;
+    again_at_ = again_at_ ? std::min(*again_at_, at) : at;
+  }
+  if (options_.flow_cleaner != nullptr) {
+    pipeline.flows.applied(
+        pipeline.family,
+        pipeline.wanted,
+        delta,
+        report,
+        pipeline.set_aside,
+        *options_.flow_cleaner);
   }
   if (report.outcome) {
     log::debug(
@@ -276,7 +347,11 @@ bool SyncLoop::apply() {
       pipeline.delta.frontends.insert(
           pipeline.delta.frontends.end(), pipeline.set_aside.begin(), pipeline.set_aside.end());
     }
-    succeeded = apply(pipeline) && succeeded;
+    const bool applied = apply(pipeline);
+    if (applied) {
+      counters_.without_local[pipeline.family] = pipeline.without_local_sum;
+    }
+    succeeded = applied && succeeded;
   }
   if (succeeded && !synced_) {
     synced_ = true;
@@ -324,11 +399,16 @@ void SyncLoop::run() {
       ticket = tickets_;
     }
     drain();
-    if (ready() && store_.has_changes()) {
+    const bool may_run = ready();
+    if (may_run && store_.has_changes()) {
+      pacing_.request();
+    }
+    if (again_at_ && *again_at_ <= Clock::now()) {
+      again_at_.reset();
       pacing_.request();
     }
     const auto due = pacing_.due(Clock::now());
-    if (due && *due <= Clock::now()) {
+    if (may_run && due && *due <= Clock::now()) {
       plan();
       last_run_failed_ = !apply();
       bool set_aside = false;
@@ -337,14 +417,17 @@ void SyncLoop::run() {
       }
       pacing_.ran(Clock::now(), !last_run_failed_, set_aside);
     }
-    if (!pacing_.requested()) {
-      publish(synced_ && !last_run_failed_);
+    if (!may_run || !pacing_.requested()) {
+      publish(may_run && synced_ && !last_run_failed_);
       const std::lock_guard lock(mutex_);
       completed_ = ticket;
       settled_.notify_all();
     }
-    const auto next = pacing_.due(Clock::now());
-    wait(next ? next : node_patience_);
+    auto next = may_run ? pacing_.due(Clock::now()) : start_up_.due();
+    if (may_run && again_at_ && (!next || *again_at_ < *next)) {
+      next = again_at_;
+    }
+    wait(next);
   }
 }
 
@@ -354,6 +437,11 @@ void SyncLoop::stop() {
     stopping_ = true;
   }
   mailboxes_.wake.ring();
+}
+
+bool SyncLoop::backends_idle() const {
+  return std::all_of(
+      pipelines_.begin(), pipelines_.end(), [](const auto& p) { return p.backend->idle(); });
 }
 
 std::shared_ptr<const Status> SyncLoop::settle(Millis timeout) {

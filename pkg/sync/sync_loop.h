@@ -5,20 +5,25 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/flow_cleaner.h"
 #include "base/mailbox.h"
 #include "base/published.h"
 #include "desired/desired_state.h"
 #include "net/cidr.h"
+#include "node/start_up.h"
 #include "store/object_store.h"
+#include "sync/flow_handover.h"
 #include "sync/pacing.h"
 #include "sync/status.h"
 #include "topology/categorize.h"
@@ -42,7 +47,21 @@ struct SyncOptions {
   // for being from outside.
   std::vector<net::Cidr> cluster_cidrs;
   bool node_cidrs = false;
-  Millis node_patience{10'000};  // how long the first write waits for the Node
+  Millis node_patience{10'000};  // how long the first write waits for the Node and its address
+  Millis pod_cidrs_patience{300'000};  // with node_cidrs: how long it then waits for those
+  // Ranges of the node's addresses that serve NodePorts; none: `primary`, the Node's own addresses.
+  std::vector<net::Cidr> node_ports = {};
+  net::IpAddress bind_address = {};  // unless unspecified, the node's own address of its family
+  // Called once, on the sync thread, when only a restart of the process can help. Nothing is
+  // written from then on.
+  std::function<void(const Error&)> give_up = {};
+  // Told of UDP frontends once their rules are in the kernel. Null: nobody cares. Outlives the
+  // loop.
+  backend::FlowCleaner* flow_cleaner = nullptr;
+  // Called on the sync thread after every apply, for each family with the frontends whose plan may
+  // be another one now, whether the kernel took them or not.
+  std::function<void(const desired::DesiredState&, std::span<const desired::FrontendKey>)>
+      frontends_changed = {};
 };
 
 struct FamilyBackend {
@@ -65,21 +84,30 @@ class SyncLoop {
   // has failed, and answers the status of then.
   std::shared_ptr<const Status> settle(Millis timeout);
   std::shared_ptr<const Status> status() const { return published_.latest(); }
+  // Any thread. Nothing is left to do off this loop's path either for what was applied.
+  bool backends_idle() const;
 
  private:
   struct Pipeline {
-    net::Family family;
+    net::Family family = net::Family::IPv4;
     std::unique_ptr<backend::Backend> backend;
+    std::optional<net::IpAddress> node_ip;
+    std::map<kube::ObjectKey, WithoutLocal> without_local;  // Services that have such ports
+    WithoutLocal without_local_sum;
     desired::DesiredState wanted;
     backend::Delta delta;  // what the next apply must look at
     std::set<desired::FrontendKey> set_aside;
+    FlowHandover flows;
   };
 
   void drain();
   bool ready();
   bool node_known_or_given_up();
+  void give_up(const Error& error);
   void plan();
+  void follow_node();
   void plan_service(Pipeline& pipeline, const kube::ObjectKey& key);
+  void count_without_local(Pipeline& pipeline, const kube::ObjectKey& key, const WithoutLocal& now);
   void plan_ranges();
   bool apply();
   bool apply(Pipeline& pipeline);
@@ -95,11 +123,15 @@ class SyncLoop {
   topology::NodeTopology node_;
   Pacing pacing_;
   bool started_ = false;  // the gate of ready() was passed
-  bool waiting_for_node_ = false;
-  std::optional<Clock::time_point> node_patience_;  // running out
+  bool gave_up_ = false;
+  node::StartUpWait start_up_;
+  bool says_it_waits_ = false;
+  std::vector<std::string> pod_cidrs_at_start_;
+  std::vector<net::IpAddress> node_addresses_;  // the last that were known
   bool synced_ = false;
   bool last_run_failed_ = false;
   Clock::time_point set_aside_due_{};
+  std::optional<Clock::time_point> again_at_;  // a back end has something left to do
   Status counters_;
   std::map<std::pair<kube::ObjectKey, net::Family>, std::vector<std::string>> issues_;
   Published<Status> published_;

@@ -14,8 +14,10 @@ using desired::FrontendKey;
 struct FakeKernel {
   std::mutex mutex;
   std::map<FrontendKey, std::vector<net::SocketAddress>> frontends;
+  std::map<FrontendKey, std::vector<net::Cidr>> sources;
   std::vector<net::Cidr> pod_cidrs;
   std::optional<std::vector<net::Cidr>> service_cidrs;
+  std::optional<std::vector<net::Cidr>> node_port_cidrs;
   int applies = 0;
   int failures_left = 0;
   std::set<FrontendKey> last_delta;
@@ -44,11 +46,13 @@ class FakeBackend : public backend::Backend {
       if (plan == nullptr) {
         kernel_.frontends.erase(key);
       } else {
+        kernel_.sources[key] = plan->sources ? *plan->sources : std::vector<net::Cidr>{};
         kernel_.frontends[key] = plan->endpoints ? *plan->endpoints : desired::EndpointList{};
       }
     }
     kernel_.pod_cidrs = wanted.pod_cidrs;
     kernel_.service_cidrs = wanted.service_cidrs;
+    kernel_.node_port_cidrs = wanted.node_port_cidrs;
     report.commits = 1;
     return report;
   }
@@ -92,19 +96,27 @@ std::shared_ptr<const kube::EndpointSlice> slice(
   return s;
 }
 
-std::shared_ptr<const kube::Node> node(const char* zone, std::vector<std::string> pod_cidrs = {}) {
+std::shared_ptr<const kube::Node> node(
+    const char* zone,
+    std::vector<std::string> pod_cidrs = {},
+    const std::vector<const char*>& addresses = {}) {
   auto n = std::make_shared<kube::Node>();
   n->meta.key = {"", "here"};
   if (zone != nullptr) {
     n->zone = zone;
   }
   n->pod_cidrs = std::move(pod_cidrs);
+  for (const char* address : addresses) {
+    n->addresses.push_back({"InternalIP", address});
+  }
   return n;
 }
 
 class Fixture {
  public:
-  explicit Fixture(const SyncOptions& options = {"here", {}, {}, false, Millis{0}}) {
+  explicit Fixture(const SyncOptions& options = {"here", {}, {}, false, Millis{0}})
+      : Fixture(options, own_kernel_) {}
+  Fixture(const SyncOptions& options, FakeKernel& shared) : kernel(shared) {
     std::vector<FamilyBackend> backends;
     backends.push_back({net::Family::IPv4, std::make_unique<FakeBackend>(kernel)});
     loop = std::make_unique<SyncLoop>(options, boxes, std::move(backends), [] { return 0.0; });
@@ -125,16 +137,21 @@ class Fixture {
     const auto at = kernel.frontends.find({*net::parse_ip(ip), net::Protocol::Tcp, net::Port{80}});
     return at == kernel.frontends.end() ? 99 : at->second.size();
   }
+  std::vector<net::Cidr> sources(const char* ip) {
+    const std::lock_guard lock(kernel.mutex);
+    return kernel.sources[{*net::parse_ip(ip), net::Protocol::Tcp, net::Port{80}}];
+  }
   int applies() {
     const std::lock_guard lock(kernel.mutex);
     return kernel.applies;
   }
 
-  FakeKernel kernel;
+  FakeKernel& kernel;
   Mailboxes boxes;
   std::unique_ptr<SyncLoop> loop;
 
  private:
+  FakeKernel own_kernel_;
   std::thread thread_;
 };
 
@@ -210,12 +227,16 @@ TEST_CASE("the node's zone decides, and a new zone decides anew") {
   CHECK(f.endpoints("10.96.0.1") == 1);
 }
 
-TEST_CASE("the first write waits for the Node, but not for ever") {
+TEST_CASE("the first write waits for the Node and its address, but not for ever") {
   Fixture patient({"here", {}, {}, false, Millis{60'000}});
   patient.lists_arrive();
   CHECK_FALSE(patient.settle()->synced);
-  CHECK(patient.applies() == 0);
   patient.boxes.nodes.replace({});  // there is none
+  CHECK_FALSE(patient.settle()->synced);
+  patient.boxes.nodes.upsert("here", node("z1"));
+  CHECK_FALSE(patient.settle()->synced);
+  CHECK(patient.applies() == 0);
+  patient.boxes.nodes.upsert("here", node("z1", {}, {"10.80.0.10"}));
   CHECK(patient.settle()->synced);
 
   Fixture hasty({"here", {}, {}, false, Millis{20}});
@@ -247,11 +268,179 @@ TEST_CASE("with NodeCIDR the first write waits for the Node's ranges") {
   CHECK(f.kernel.pod_cidrs == std::vector{*net::parse_cidr("10.64.0.0/24")});
 }
 
+TEST_CASE("podCIDRs that do not come, or change, are for the next process") {
+  std::atomic<int> gave_up = 0;
+  SyncOptions options{"here", {}, {}, true, Millis{0}};
+  options.give_up = [&](const Error&) { ++gave_up; };
+  SECTION("they do not come") {
+    options.pod_cidrs_patience = Millis{20};
+    Fixture f(options);
+    f.lists_arrive();
+    for (int i = 0; i < 500 && gave_up == 0; ++i) {
+      f.settle();
+      std::this_thread::sleep_for(Millis{10});
+    }
+    CHECK(f.applies() == 0);
+  }
+  SECTION("they change") {
+    Fixture f(options);
+    f.lists_arrive();
+    f.boxes.nodes.replace({{"here", node(nullptr, {"10.64.0.0/24"})}});
+    CHECK(f.settle()->synced);
+    CHECK(gave_up == 0);
+    f.boxes.nodes.upsert("here", node(nullptr, {"10.65.0.0/24"}));
+    f.boxes.services.remove("ns/a");
+    CHECK_FALSE(f.settle()->idle);
+    CHECK(f.kernel.pod_cidrs == std::vector{*net::parse_cidr("10.64.0.0/24")});
+    CHECK(f.endpoints("10.96.0.1") == 2);
+  }
+  CHECK(gave_up == 1);
+}
+
+std::vector<net::Cidr> cidrs(const std::vector<const char*>& texts) {
+  std::vector<net::Cidr> out;
+  for (const char* text : texts) {
+    out.push_back(*net::parse_cidr(text));
+  }
+  return out;
+}
+
+TEST_CASE("NodePorts answer on the Node's own address, whichever that is now") {
+  Fixture f;
+  f.lists_arrive();
+  f.settle();
+  CHECK_FALSE(f.kernel.node_port_cidrs);  // who knows: what the kernel has stays
+  f.boxes.nodes.replace({{"here", node(nullptr, {}, {"10.80.0.10"})}});
+  f.settle();
+  CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.0.10/32"}));
+  f.boxes.nodes.upsert("here", node(nullptr, {}, {"10.80.0.99"}));
+  f.settle();
+  CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.0.99/32"}));
+  f.boxes.nodes.upsert("here", node(nullptr));  // it had one a moment ago
+  f.settle();
+  f.boxes.nodes.remove("here");
+  f.settle();
+  CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.0.99/32"}));
+}
+
+TEST_CASE("a Node that never had an address leaves NodePorts open on all of them") {
+  Fixture f;
+  f.lists_arrive();
+  f.boxes.nodes.replace({{"here", node("z1")}});
+  f.settle();
+  CHECK(f.kernel.node_port_cidrs == cidrs({"0.0.0.0/0"}));
+}
+
+TEST_CASE("settings about NodePort addresses beat the Node") {
+  SyncOptions options{"here", {}, {}, false, Millis{0}};
+  SECTION("ranges") {
+    options.node_ports = cidrs({"10.80.1.0/24", "10.80.2.0/24", "fd80::/64"});
+    Fixture f(options);
+    f.lists_arrive();
+    f.settle();
+    CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.1.0/24", "10.80.2.0/24"}));
+  }
+  SECTION("ranges of the other family alone") {
+    options.node_ports = cidrs({"fd80::/64"});
+    Fixture f(options);
+    f.lists_arrive();
+    f.settle();
+    CHECK(f.kernel.node_port_cidrs == cidrs({"0.0.0.0/0"}));
+  }
+  SECTION("a bind address") {
+    options.bind_address = *net::parse_ip("10.80.1.10");
+    Fixture f(options);
+    f.lists_arrive();
+    f.settle();
+    CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.1.10/32"}));
+    f.boxes.nodes.replace({{"here", node(nullptr, {}, {"10.80.0.10"})}});
+    f.settle();
+    CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.1.10/32"}));
+  }
+}
+
+TEST_CASE(
+    "the node's address decides whether balancer addresses are sources, also when it changes") {
+  Fixture f;
+  auto balanced = std::make_shared<kube::Service>(*service("a", "10.96.0.1"));
+  balanced->type = "LoadBalancer";
+  balanced->load_balancer_source_ranges = {"10.80.0.0/24"};
+  balanced->ingress = {{"192.0.2.1", std::nullopt}};
+  f.boxes.services.replace({{"ns/a", balanced}});
+  f.boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1"})}});
+  f.boxes.nodes.replace({{"here", node(nullptr, {}, {"10.80.1.10"})}});
+  f.settle();
+  CHECK(f.sources("192.0.2.1") == cidrs({"10.80.0.0/24"}));
+  f.boxes.nodes.upsert("here", node(nullptr, {}, {"10.80.0.10"}));
+  f.settle();
+  CHECK(f.sources("192.0.2.1") == cidrs({"10.80.0.0/24", "192.0.2.1/32"}));
+}
+
+TEST_CASE("ports with policy Local and endpoints elsewhere only are counted, as they come and go") {
+  Fixture f;
+  const auto local = [](const char* name, const char* ip, bool internal, const char* version) {
+    auto s = std::make_shared<kube::Service>(*service(name, ip, version));
+    if (internal) {
+      s->internal_traffic_policy = "Local";
+    }
+    s->type = "NodePort";
+    s->external_traffic_policy = "Local";
+    s->ports = {{"", "TCP", 80, 30080}};
+    return std::shared_ptr<const kube::Service>(s);
+  };
+  const auto counted = [&] {
+    const auto status = f.settle();
+    const auto at = status->without_local.find(net::Family::IPv4);
+    REQUIRE(at != status->without_local.end());
+    return std::pair(at->second.internal, at->second.external);
+  };
+  f.boxes.services.replace({{"ns/a", local("a", "10.96.0.1", true, "1")}});
+  f.boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1"})}});
+  CHECK(counted() == std::pair<std::size_t, std::size_t>(1, 1));
+  f.boxes.services.upsert("ns/a", local("a", "10.96.0.1", false, "2"));
+  CHECK(counted() == std::pair<std::size_t, std::size_t>(0, 1));
+  f.boxes.services.upsert("ns/b", local("b", "10.96.0.2", true, "1"));
+  f.boxes.slices.upsert("ns/b-1", slice("b", {"10.64.0.7"}));
+  CHECK(counted() == std::pair<std::size_t, std::size_t>(1, 2));
+  f.boxes.slices.remove("ns/b-1");
+  f.boxes.services.remove("ns/a");
+  CHECK(counted() == std::pair<std::size_t, std::size_t>(0, 0));
+}
+
+TEST_CASE("whoever wants to know is told which frontends changed, and only those") {
+  std::mutex mutex;
+  std::vector<std::pair<FrontendKey, std::size_t>> told;
+  SyncOptions options{"here", {}, {}, false, Millis{0}};
+  options.frontends_changed = [&](const desired::DesiredState& wanted,
+                                  std::span<const FrontendKey> touched) {
+    const std::lock_guard lock(mutex);
+    for (const FrontendKey& key : touched) {
+      const desired::FrontendPlan* plan = wanted.find(key);
+      told.emplace_back(key, plan != nullptr && plan->endpoints ? plan->endpoints->size() : 0);
+    }
+  };
+  const FrontendKey a{*net::parse_ip("10.96.0.1"), net::Protocol::Tcp, net::Port{80}};
+  Fixture f(options);
+  f.lists_arrive();
+  f.settle();
+  {
+    const std::lock_guard lock(mutex);
+    CHECK(told.size() == 2);
+    told.clear();
+  }
+  f.boxes.slices.upsert("ns/a-1", slice("a", {"10.64.0.1"}, "2"));
+  f.settle();
+  f.boxes.services.remove("ns/a");
+  f.settle();
+  const std::lock_guard lock(mutex);
+  CHECK(told == std::vector<std::pair<FrontendKey, std::size_t>>{{a, 1}, {a, 0}});
+}
+
 TEST_CASE("without a range of its family nobody counts as an outsider") {
   Fixture f;
   f.lists_arrive();
   f.settle();
-  CHECK(f.kernel.pod_cidrs == std::vector{*net::parse_cidr("0.0.0.0/0")});
+  CHECK(f.kernel.pod_cidrs.empty());
 }
 
 TEST_CASE("a failed apply is retried with everything it was to do, and changes meanwhile join it") {
@@ -270,6 +459,60 @@ TEST_CASE("a failed apply is retried with everything it was to do, and changes m
   }
   CHECK(f.endpoints("10.96.0.1") == 1);
   CHECK(f.endpoints("10.96.0.2") == 1);
+}
+
+// Notes, at each call, how many endpoints the kernel has for a frontend.
+class WatchfulCleaner : public backend::FlowCleaner {
+ public:
+  explicit WatchfulCleaner(FakeKernel& kernel) : kernel_(kernel) {}
+  void changing(net::Family, const std::vector<FrontendKey>& frontends) override {
+    const std::lock_guard lock(kernel_.mutex);
+    for (const FrontendKey& key : frontends) {
+      warned.push_back(kernel_.frontends[key].size());
+    }
+  }
+  void changed(net::Family, std::vector<backend::ServingChange> changes) override {
+    const std::lock_guard lock(kernel_.mutex);
+    for (const backend::ServingChange& change : changes) {
+      seen.push_back(kernel_.frontends[change.frontend].size());
+    }
+  }
+  bool idle() const override { return true; }
+
+  std::vector<std::size_t> warned;
+  std::vector<std::size_t> seen;
+
+ private:
+  FakeKernel& kernel_;
+};
+
+TEST_CASE("the cleaner of flows is warned before a change, and told when the kernel has it") {
+  FakeKernel kernel;
+  WatchfulCleaner cleaner(kernel);
+  SyncOptions options{"here", {}, {}, false, Millis{0}};
+  options.flow_cleaner = &cleaner;
+  Fixture f(options, kernel);
+  const auto udp = [](const std::vector<const char*>& addresses, const char* version) {
+    auto s = std::make_shared<kube::EndpointSlice>(*slice("a", addresses, version));
+    s->ports[0].protocol = "UDP";
+    return s;
+  };
+  auto s = std::make_shared<kube::Service>(*service("a", "10.96.0.1"));
+  s->ports[0].protocol = "UDP";
+  f.boxes.services.replace({{"ns/a", s}});
+  f.boxes.slices.replace({{"ns/a-1", udp({"10.64.0.1", "10.64.0.2"}, "1")}});
+  f.settle();
+  CHECK(cleaner.seen == std::vector<std::size_t>{2});
+  {
+    const std::lock_guard lock(kernel.mutex);
+    kernel.failures_left = 1;
+  }
+  f.boxes.slices.upsert("ns/a-1", udp({"10.64.0.1"}, "2"));
+  while (!f.settle()->idle) {
+    std::this_thread::sleep_for(Millis{1});
+  }
+  CHECK(cleaner.seen == std::vector<std::size_t>{2, 1});
+  CHECK(cleaner.warned == std::vector<std::size_t>{0, 2});
 }
 
 }  // namespace
