@@ -78,6 +78,24 @@ void answer_stats(Context context, const Request& request, Response& response) {
   send_json(request, response, 200, stats.dump());
 }
 
+// Whether a client has been sent all that concerns it, without its having to ask for bookmarks: no
+// change of the watched resource is left to send.
+void answer_watches(Context context, const Request& request, Response& response) {
+  Json out = Json::object();
+  out["resourceVersion"] = std::to_string(context.store.version());
+  out["watches"] = Json::array();
+  for (const OpenWatch& watch : context.stats.watches()) {
+    Json item = Json::object();
+    item["id"] = watch.id;
+    item["resource"] = watch.resource;
+    item["userAgent"] = watch.user_agent;
+    item["upToDate"] =
+        watch.told && context.store.changes_after(watch.table, watch.version).changes.empty();
+    out["watches"].push_back(std::move(item));
+  }
+  send_json(request, response, 200, out.dump());
+}
+
 }  // namespace
 
 Result<std::size_t> apply_objects(Store& store, std::vector<Json> objects, bool raw) {
@@ -126,6 +144,8 @@ bool handle_admin(Context context, Journal& journal, const Request& request, Res
     send_json(request, response, 200, context.faults.describe().dump());
   } else if (is("GET", "/_test/stats")) {
     answer_stats(context, request, response);
+  } else if (is("GET", "/_test/watches")) {
+    answer_watches(context, request, response);
   } else if (is("DELETE", "/_test/stats")) {
     context.stats.reset();
     answer_ok(context, request, response);

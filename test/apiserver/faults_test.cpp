@@ -149,4 +149,37 @@ TEST_CASE("statistics tell what was asked") {
   CHECK(requests[1]["target"] == "/api/v1/services?labelSelector=x");
 }
 
+TEST_CASE("the server says which watches have been sent everything") {
+  TestServer server;
+  const auto up_to_date = [&] {
+    const Json watches = server.get("/_test/watches").json()["watches"];
+    REQUIRE(watches.size() == 1);
+    CHECK(watches[0]["resource"] == "services");
+    return watches[0]["upToDate"].get<bool>();
+  };
+  const auto becomes_up_to_date = [&] {
+    for (int tries = 0; tries < 1000; ++tries) {
+      if (up_to_date()) {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  };
+  CHECK(server.get("/_test/watches").json()["watches"].empty());
+  LineClient watch(server, watch_target(server));
+  server.apply(service("a"));
+  CHECK(summary(watch.event()) == "ADDED shop/a");
+  CHECK(becomes_up_to_date());
+
+  server.faults(R"([{"kind":"stall","live":true}])");
+  server.apply(service("b"));  // may still pass
+  (void)watch.line(200ms);
+  server.apply(service("c"));
+  CHECK_FALSE(watch.line(200ms).has_value());
+  CHECK_FALSE(up_to_date());
+  server.call("DELETE", "/_test/faults");
+  CHECK(becomes_up_to_date());
+}
+
 }  // namespace shunt::test_api

@@ -14,14 +14,32 @@ void Stats::answered(RequestRecord record) {
   }
 }
 
-void Stats::watch_opened(const std::string& resource) {
+std::uint64_t Stats::watch_opened(OpenWatch watch) {
   const std::lock_guard lock(mutex_);
-  ++open_watches_[resource];
+  watch.id = ++last_watch_;
+  watches_.emplace(watch.id, std::move(watch));
+  return last_watch_;
 }
 
-void Stats::watch_closed(const std::string& resource) {
+void Stats::watch_told(std::uint64_t id, std::uint64_t version) {
   const std::lock_guard lock(mutex_);
-  --open_watches_[resource];
+  OpenWatch& watch = watches_.at(id);
+  watch.told = true;
+  watch.version = version;
+}
+
+void Stats::watch_closed(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  watches_.erase(id);
+}
+
+std::vector<OpenWatch> Stats::watches() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<OpenWatch> all;
+  for (const auto& [id, watch] : watches_) {
+    all.push_back(watch);
+  }
+  return all;
 }
 
 Json Stats::summary() const {
@@ -36,8 +54,12 @@ Json Stats::summary() const {
     item["count"] = count;
     out["requests"].push_back(std::move(item));
   }
+  std::map<std::string, int> open;
+  for (const auto& [id, watch] : watches_) {
+    ++open[watch.resource];
+  }
   out["openWatches"] = Json::object();
-  for (const auto& [resource, count] : open_watches_) {
+  for (const auto& [resource, count] : open) {
     out["openWatches"][resource] = count;
   }
   return out;

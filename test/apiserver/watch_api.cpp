@@ -20,6 +20,7 @@ class Watch {
       const Target& target,
       ListOptions options,
       Selector selector,
+      const std::string& user_agent,
       Response& response)
       : context_(context),
         target_(target),
@@ -31,12 +32,13 @@ class Watch {
             Clock::now() +
             std::chrono::seconds(options_.timeout_seconds.value_or(kDefaultTimeoutSeconds))) {
     context_.store.subscribe(target_.table.index, bell_);
-    context_.stats.watch_opened(target_.plural);
+    id_ = context_.stats.watch_opened(
+        {.resource = target_.plural, .table = target_.table.index, .user_agent = user_agent});
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch() {
-    context_.stats.watch_closed(target_.plural);
+    context_.stats.watch_closed(id_);
     context_.store.unsubscribe(target_.table.index, bell_);
   }
 
@@ -175,6 +177,7 @@ class Watch {
 
   // Waits for the next thing to do. False: the stream is over.
   bool rest() {
+    context_.stats.watch_told(id_, told_);
     const auto until = options_.bookmarks ? std::min(deadline_, next_bookmark_) : deadline_;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
     const int timeout_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
@@ -211,6 +214,7 @@ class Watch {
   const Clock::time_point deadline_;
   Clock::time_point next_bookmark_;
   WakeFd bell_;
+  std::uint64_t id_ = 0;
   std::uint64_t told_ = 0;  // every change up to here was sent or does not match
   bool running_ = false;    // the version to start from has been accepted
   std::vector<FaultPtr> seen_;
@@ -232,7 +236,14 @@ Answer<> handle_watch(
   if (options->send_initial_events && options->version > current) {
     return refuse(version_too_large(options->version, current));
   }
-  Watch(context, target, std::move(*options), std::move(*selector), response).run();
+  Watch(
+      context,
+      target,
+      std::move(*options),
+      std::move(*selector),
+      request.header("user-agent"),
+      response)
+      .run();
   return {};
 }
 

@@ -2,7 +2,10 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
 
 #include "netns/sockets.h"
 
@@ -31,6 +34,26 @@ std::string exchange(const net::SocketAddress& server, const std::string& reques
   return answer;
 }
 
+// The body without the sizes in between, as far as it goes.
+std::string joined_chunks(const std::string& body) {
+  std::string joined;
+  for (std::size_t at = 0; at < body.size();) {
+    const std::size_t line_end = body.find("\r\n", at);
+    const std::size_t size = std::strtoul(body.c_str() + at, nullptr, 16);
+    if (line_end == std::string::npos || size == 0) {
+      break;
+    }
+    joined += body.substr(line_end + 2, size);
+    at = line_end + 2 + size + 2;
+  }
+  return joined;
+}
+
+bool is_chunked(std::string head) {
+  std::ranges::transform(head, head.begin(), [](unsigned char c) { return std::tolower(c); });
+  return head.find("transfer-encoding: chunked") != std::string::npos;
+}
+
 }  // namespace
 
 HttpAnswer plain_http(
@@ -48,7 +71,10 @@ HttpAnswer plain_http(
   if (answer.size() < 12 || head == std::string::npos) {
     return {};
   }
-  return {std::stoi(answer.substr(9, 3)), answer.substr(head + 4)};
+  std::string content = answer.substr(head + 4);
+  return {
+      std::stoi(answer.substr(9, 3)),
+      is_chunked(answer.substr(0, head)) ? joined_chunks(content) : content};
 }
 
 }  // namespace shunt::lab
