@@ -1,88 +1,57 @@
 #include "packet/agent.h"
 
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cstring>
 #include <fstream>
 #include <thread>
 #include <utility>
 
 #include "netns/agent_status.h"
+#include "netns/plain_http.h"
+#include "packet/gauges.h"
 
 namespace shunt::conformance::packet {
 namespace {
 
 using nlohmann::json;
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ",") + word;
+std::string last_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    last = line.empty() ? last : line;
   }
-  return text;
+  return last;
 }
 
 }  // namespace
 
-json agent_configuration(const Settings& settings) {
-  json config{
-      {"apiVersion", "kubeproxy.config.k8s.io/v1alpha1"},
-      {"kind", "KubeProxyConfiguration"},
-      {"mode", "nftables"},
-      {"oomScoreAdj", 0},
-      // A namespace may not set the machine's connection tracking limits.
-      {"conntrack",
-       {{"maxPerCore", 0},
-        {"min", 0},
-        {"tcpEstablishedTimeout", "0s"},
-        {"tcpCloseWaitTimeout", "0s"}}},
-      {"iptables", {{"localhostNodePorts", settings.localhost_node_ports}}},
-      {"nftables",
-       {{"masqueradeAll", settings.masquerade_all},
-        {"minSyncPeriod", "0s"},
-        {"syncPeriod", "30s"}}}};
-  // The bank's empty list is every address, the configuration's is the primary ones.
-  config["nodePortAddresses"] = settings.node_port_addresses.empty()
-                                    ? std::vector<std::string>{"0.0.0.0/0", "::/0"}
-                                    : settings.node_port_addresses;
-  const bool none = settings.detect_local_mode == "none";
-  config["detectLocalMode"] = none ? "ClusterCIDR" : settings.detect_local_mode;
-  if (settings.detect_local_mode == "ClusterCIDR") {
-    config["clusterCIDR"] = joined(settings.detect_local_cidrs);
-  }
-  config["detectLocal"] = {
-      {"bridgeInterface", settings.detect_local_interface},
-      {"interfaceNamePrefix", settings.detect_local_prefix}};
-  return config;
-}
-
 Agent::Agent(
     const lab::Netns& where,
-    std::string program,
-    std::string kubeconfig,
+    const ApiServer& server,
+    AgentCommand command,
     std::string directory,
     const Settings& settings)
     : where_(&where),
-      program_(std::move(program)),
-      kubeconfig_(std::move(kubeconfig)),
+      command_(std::move(command)),
+      files_{directory + "/config.json", server.kubeconfig(), directory + "/status"},
       directory_(std::move(directory)),
       node_name_(settings.node_name) {
-  std::ofstream(directory_ + "/config.json") << agent_configuration(settings).dump(2) << "\n";
+  std::ofstream(files_.config)
+      << agent_configuration(settings, command_.mode, files_.kubeconfig).dump(2) << "\n";
+  if (!command_.status_socket) {
+    settling_.emplace(where, server, command_.settle);
+  }
 }
 
 void Agent::start() {
+  if (settling_) {
+    settling_->agent_starts();
+  }
   process_.emplace(
-      *where_,
-      lab::ProcessSpec{
-          {program_,
-           "--config",
-           directory_ + "/config.json",
-           "--kubeconfig",
-           kubeconfig_,
-           "--hostname-override",
-           node_name_,
-           "--status-socket",
-           directory_ + "/status",
-           "--v=4"},
-          {},
-          directory_ + "/agent.log"});
+      *where_, lab::ProcessSpec{agent_arguments(command_, files_, node_name_), {}, log_file()});
 }
 
 void Agent::stop() {
@@ -92,15 +61,43 @@ void Agent::stop() {
   }
 }
 
+std::optional<json> Agent::gauges() const {
+  if (settling_) {
+    const auto metrics = net::parse_socket_address(kMetricsAddress).value();
+    return gauges_in_metrics(lab::plain_http(*where_, metrics, "GET", "/metrics").body);
+  }
+  const auto told = status();
+  return told && told->contains("servicesWithoutLocalEndpoints")
+             ? std::optional(told->at("servicesWithoutLocalEndpoints"))
+             : std::nullopt;
+}
+
+std::optional<json> Agent::status() const { return lab::agent_status(files_.status_socket); }
+
+std::optional<std::string> Agent::problem_of_process() {
+  if (process_ && process_->running()) {
+    return std::nullopt;
+  }
+  const int status = process_ ? process_->wait(std::chrono::milliseconds(0)).value_or(0) : 0;
+  return fmt::format(
+      "the agent has ended ({}), its last words: {}",
+      WIFSIGNALED(status) ? ::strsignal(WTERMSIG(status))
+                          : "exit status " + std::to_string(WEXITSTATUS(status)),
+      last_line(log_file()));
+}
+
 std::optional<std::string> Agent::wait_until_applied(
     std::uint64_t version, std::chrono::milliseconds timeout) {
+  if (settling_) {
+    return settling_->wait(timeout, [this] { return problem_of_process(); });
+  }
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::optional<json> last;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (!process_ || !process_->running()) {
-      return "the agent has ended, see " + directory_ + "/agent.log";
+    if (auto problem = problem_of_process()) {
+      return problem;
     }
-    last = lab::agent_status(directory_ + "/status");
+    last = status();
     if (last && lab::has_applied(*last, version)) {
       return std::nullopt;
     }

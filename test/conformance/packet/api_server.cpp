@@ -76,4 +76,14 @@ std::uint64_t ApiServer::remove(const std::vector<nlohmann::json>& objects) cons
   return post_list("/_test/delete", objects);
 }
 
+std::vector<WatchState> ApiServer::watches() const {
+  const auto answer = lab::plain_http(*where_, admin(), "GET", "/_test/watches");
+  const nlohmann::json body = nlohmann::json::parse(answer.body);
+  std::vector<WatchState> watches;
+  for (const nlohmann::json& watch : body.at("watches")) {
+    watches.push_back({watch.at("id"), watch.at("resource"), watch.at("upToDate")});
+  }
+  return watches;
+}
+
 }  // namespace shunt::conformance::packet

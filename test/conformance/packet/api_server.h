@@ -2,6 +2,7 @@
 // agent reaches it over HTTPS, we change objects through its admin port.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,9 +12,16 @@
 
 namespace shunt::conformance::packet {
 
+// A watch that somebody has open.
+struct WatchState {
+  std::uint64_t id = 0;  // later ones are larger
+  std::string resource;
+  bool up_to_date = false;  // everything has been sent
+};
+
 class ApiServer {
  public:
-  // `pki` is made when absent and may be shared by servers that follow each other.
+  // `pki` is made when absent.
   ApiServer(
       const lab::Netns& where,
       const std::string& program,
@@ -23,6 +31,7 @@ class ApiServer {
   // The store's version afterwards.
   std::uint64_t apply(const std::vector<nlohmann::json>& objects) const;
   std::uint64_t remove(const std::vector<nlohmann::json>& objects) const;
+  std::vector<WatchState> watches() const;
   const std::string& kubeconfig() const { return kubeconfig_; }
 
  private:

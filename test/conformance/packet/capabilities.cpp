@@ -24,16 +24,27 @@ std::vector<std::string> balancer_ips(const json& service) {
 
 }  // namespace
 
-const Capabilities& current_capabilities() {
-  static const Capabilities capabilities{"cluster-ip"};
-  return capabilities;
+std::optional<std::string> Abilities::lacking(const Capabilities& needed) const {
+  for (const std::string& word : needed) {
+    if (const auto found = machine_lacks.find(word); found != machine_lacks.end()) {
+      return "needs " + word + ", and " + found->second;
+    }
+    if (agent && !agent->contains(word)) {
+      return "needs " + word;
+    }
+  }
+  return std::nullopt;
 }
 
 ServiceIndex::ServiceIndex(const Case& packet_case)
-    : node_addresses_(packet_case.settings.node_addresses) {
+    : node_addresses_(packet_case.settings.node_addresses),
+      of_case_(packet_case.needs.begin(), packet_case.needs.end()) {
   const std::vector<net::IpAddress>& extra = packet_case.settings.extra_local_addresses;
   node_addresses_.insert(node_addresses_.end(), extra.begin(), extra.end());
   for (const Step& step : packet_case.steps) {
+    if (step.keep_sending) {
+      of_case_.insert("stale-udp");
+    }
     for (const json& object : step.apply) {
       if (object.at("kind") == "Service") {
         add(object);
@@ -93,6 +104,8 @@ Capabilities ServiceIndex::needed_by_destination(const Flow& flow) const {
 
 Capabilities ServiceIndex::needed_by(const Flow& flow, const Step& step) const {
   Capabilities needed = needed_by_destination(flow);
+  needed.insert(of_case_.begin(), of_case_.end());
+  needed.insert(flow.needs.begin(), flow.needs.end());
   if (!flow.stray_segment_after.empty()) {
     needed.insert("stray-segments");
   }

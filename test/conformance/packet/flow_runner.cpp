@@ -43,8 +43,12 @@ void take(
 
 }  // namespace
 
-FlowRunner::FlowRunner(const lab::Lab& lab, const std::vector<std::string>& places)
-    : lab_(&lab), sightings_(lab, places), next_id_(0x5a000000), next_port_(kFirstPort) {}
+FlowRunner::FlowRunner(const lab::Lab& lab, const std::vector<std::string>& places, int patience)
+    : lab_(&lab),
+      sightings_(lab, places),
+      patience_(patience),
+      next_id_(0x5a000000),
+      next_port_(kFirstPort) {}
 
 const lab::Netns& FlowRunner::place_of(const Flow& flow) const {
   switch (flow.place) {
@@ -83,7 +87,8 @@ std::vector<Observation> FlowRunner::observe(const Flow& flow, std::vector<Attem
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     observations[i].sent_from = attempts[i].from;
   }
-  const Clock::time_point deadline = Clock::now() + (expects_silence(flow) ? kSilence : kPatience);
+  const Clock::time_point deadline =
+      Clock::now() + patience_ * (expects_silence(flow) ? kSilence : kPatience);
   while (true) {
     take(sightings_.drain(), attempts, observations);
     for (std::size_t i = 0; i < attempts.size(); ++i) {
@@ -171,7 +176,7 @@ std::optional<std::string> FlowRunner::run_held(const Flow& flow) {
   const UniqueFd listener =
       lab_->outside().run([&] { return lab::open_listener(flow.protocol, endpoint); });
   Held held{std::move(send(flow, 1).front()), {}};
-  const Clock::time_point deadline = Clock::now() + kPatience;
+  const Clock::time_point deadline = Clock::now() + patience_ * kPatience;
   while (!held.answer && Clock::now() < deadline) {
     for (const Sighting& sighting : sightings_.drain()) {
       const bool answer = sighting.tcp_flags == (kTcpSyn | kTcpAck) &&
@@ -203,7 +208,7 @@ std::optional<std::string> FlowRunner::run_stray_segment(const Flow& flow) {
         connection.answer->id + kFarAway,
         connection.attempt.id + 1);
   });
-  const Clock::time_point deadline = Clock::now() + kSilence;
+  const Clock::time_point deadline = Clock::now() + patience_ * kSilence;
   while (Clock::now() < deadline) {
     for (const Sighting& sighting : sightings_.drain()) {
       if (sighting.place == "pods" && sighting.from == flow.from) {

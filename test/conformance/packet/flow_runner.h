@@ -17,7 +17,8 @@ namespace shunt::conformance::packet {
 
 class FlowRunner {
  public:
-  FlowRunner(const lab::Lab& lab, const std::vector<std::string>& places);
+  // `patience`: how much longer than on an ordinary machine everything may take.
+  FlowRunner(const lab::Lab& lab, const std::vector<std::string>& places, int patience);
 
   // Answers what is wrong, or nothing. `keeps_sending`: the flow's UDP socket is of use in later
   // steps. `holds`: its connection stays open for a flow that comes after it.
@@ -42,6 +43,7 @@ class FlowRunner {
 
   const lab::Lab* lab_;
   Sightings sightings_;
+  int patience_;
   std::uint32_t next_id_;
   std::uint16_t next_port_;
   std::map<KeptKey, Attempt> kept_;

@@ -3,8 +3,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 
-#include "packet/capabilities.h"
-
 using namespace shunt;                       // NOLINT(google-build-using-namespace): a test file
 using namespace shunt::conformance::packet;  // NOLINT(google-build-using-namespace): a test file
 
@@ -36,26 +34,6 @@ Observation refused() {
   observation.sent_from = address("10.64.0.9:2000");
   observation.error = ECONNREFUSED;
   return observation;
-}
-
-nlohmann::json small_case() {
-  return nlohmann::json::parse(R"({
-    "id": "x", "modes": ["nft"],
-    "settings": {"nodeName": "n", "families": ["IPv4"], "nodeAddresses": ["10.80.0.10"],
-                 "detectLocal": {"mode": "none"}, "podLinks": {"style": "veth", "prefix": "pod"}},
-    "steps": [{
-      "apply": [{"kind": "Service", "metadata": {"namespace": "a", "name": "s"},
-                 "spec": {"clusterIP": "10.112.0.41", "sessionAffinity": "ClientIP",
-                          "externalIPs": ["203.0.113.1"],
-                          "ports": [{"port": 80, "nodePort": 30301}]}}],
-      "flows": [
-        {"from": {"place": "pod-local", "ip": "10.64.0.9"}, "to": {"ip": "10.112.0.41", "port": 80},
-         "protocol": "TCP", "expect": {"verdict": "reject"}},
-        {"from": {"place": "pod-local", "ip": "10.64.0.9"}, "to": {"ip": "10.80.0.10", "port": 30301},
-         "protocol": "TCP", "expect": {"verdict": "reject"}},
-        {"from": {"place": "pod-local", "ip": "10.64.0.9"}, "to": {"ip": "10.80.0.10", "port": 22},
-         "protocol": "TCP", "expect": {"verdict": "no-match"}, "expectIn": {"ipt": {"verdict": "drop"}}}
-      ]}]})");
 }
 
 }  // namespace
@@ -141,17 +119,4 @@ TEST_CASE("sticky clients stay") {
   CHECK_FALSE(record.add(arrived("10.64.0.1:80")));
   CHECK_FALSE(record.add(arrived("10.64.0.1:80")));
   CHECK(record.add(arrived("10.64.1.1:80")));
-}
-
-TEST_CASE("a flow asks for what its destination and its Service take") {
-  const Case nft = parse_case(small_case(), "nft");
-  const ServiceIndex services(nft);
-  const Step& step = nft.steps.at(0);
-  CHECK(
-      services.needed_by(step.flows.at(0), step) == Capabilities{"cluster-ip", "session-affinity"});
-  CHECK(
-      services.needed_by(step.flows.at(1), step) == Capabilities{"node-port", "session-affinity"});
-  CHECK(services.needed_by(step.flows.at(2), step).empty());
-  CHECK(step.flows.at(2).expect.verdict == Verdict::NoMatch);
-  CHECK(parse_case(small_case(), "ipt").steps.at(0).flows.at(2).expect.verdict == Verdict::Drop);
 }

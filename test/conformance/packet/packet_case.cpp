@@ -11,6 +11,17 @@ namespace {
 using nlohmann::json;
 
 template <typename Value, std::size_t N>
+std::string_view name_of(
+    const std::array<std::pair<std::string_view, Value>, N>& table, Value wanted) {
+  for (const auto& [name, value] : table) {
+    if (value == wanted) {
+      return name;
+    }
+  }
+  return "?";
+}
+
+template <typename Value, std::size_t N>
 Value one_of(
     const std::array<std::pair<std::string_view, Value>, N>& table, const std::string& word) {
   for (const auto& [name, value] : table) {
@@ -116,7 +127,10 @@ Step step_of(const json& value, const std::string& profile) {
   step.remove_rules = value.contains("disturb");
   step.wait = std::chrono::seconds(value.value("waitSeconds", 0));
   step.keep_sending = value.value("keepSending", false);
-  step.judges_gauges = value.contains("gauges");
+  if (value.contains("gauges")) {
+    const json& expected = value.at("gauges").at("servicesWithoutLocalEndpoints");
+    step.gauges = Gauges{expected.at("internal"), expected.at("external")};
+  }
   for (const json& flow : value.value("flows", json::array())) {
     step.flows.push_back(flow_of(flow, profile));
   }
@@ -156,14 +170,9 @@ Settings settings_of(const json& value) {
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) {
-  for (const auto& [name, value] : kVerdicts) {
-    if (value == verdict) {
-      return name;
-    }
-  }
-  return "?";
-}
+std::string_view to_string(Place place) { return name_of(kPlaces, place); }
+
+std::string_view to_string(Verdict verdict) { return name_of(kVerdicts, verdict); }
 
 Case parse_case(const json& value, const std::string& profile) {
   Case result;

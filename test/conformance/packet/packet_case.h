@@ -16,6 +16,7 @@ namespace shunt::conformance::packet {
 
 enum class Place : std::uint8_t { PodLocal, PodRemote, External, Node, Localhost };
 enum class Verdict : std::uint8_t { Endpoints, Reject, Drop, NoMatch, NotSeen };
+std::string_view to_string(Place place);
 std::string_view to_string(Verdict verdict);
 
 struct Expectation {
@@ -44,6 +45,12 @@ struct Flow {
 
 enum class AgentAction : std::uint8_t { None, Restart, Down, DownThenRestart };
 
+// Service ports with policy Local that have endpoints elsewhere only.
+struct Gauges {
+  std::size_t internal_without_local = 0;
+  std::size_t external_without_local = 0;
+};
+
 struct Step {
   std::vector<nlohmann::json> remove;
   std::vector<nlohmann::json> apply;
@@ -51,7 +58,7 @@ struct Step {
   bool remove_rules = false;
   std::chrono::seconds wait{0};
   bool keep_sending = false;
-  bool judges_gauges = false;
+  std::optional<Gauges> gauges;
   std::vector<Flow> flows;
 };
 

@@ -1,18 +1,16 @@
 #include "packet/packet_flow.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
-#include <stdexcept>
+#include <exception>
 #include <thread>
 
 #include "packet/agent.h"
 #include "packet/api_server.h"
 #include "packet/flow_runner.h"
 #include "packet/packet_lab.h"
+#include "runner/compare.h"
 
 namespace shunt::conformance::packet {
 namespace {
@@ -26,21 +24,20 @@ struct Tally {
   std::vector<std::string> problems;
   std::vector<std::string> skipped;
 
-  void skip(std::string line) { skipped.push_back("SKIP " + std::move(line)); }
+  void skip(std::string line) { skipped.push_back(std::move(line)); }
 };
 
 // The lab, the API server and the agent of one case.
 class CaseRun {
  public:
-  CaseRun(const Case& packet_case, const PacketFlowOptions& options, const std::string& directory)
+  CaseRun(const Case& packet_case, const Bench& bench, const std::string& directory)
       : case_(&packet_case),
         services_(packet_case),
-        options_(&options),
+        bench_(&bench),
         lab_(lab_spec_of(packet_case)),
-        flows_(lab_, {"node", "outside", "pods"}),
-        server_(
-            lab_.node(), options.api_server, options.directory + "/pki", directory + "/server.log"),
-        agent_(lab_.node(), options.agent, server_.kubeconfig(), directory, packet_case.settings) {
+        flows_(lab_, {"node", "outside", "pods"}, bench.patience),
+        server_(lab_.node(), bench.api_server, directory + "/pki", directory + "/server.log"),
+        agent_(lab_.node(), server_, bench.agent, directory, packet_case.settings) {
     std::vector<json> objects = packet_case.nodes;
     objects.push_back(
         {{"apiVersion", "networking.k8s.io/v1"},
@@ -57,12 +54,12 @@ class CaseRun {
   bool run_step(const Step& step, const std::string& name, Tally& tally) {
     change_objects(step);
     if (step.agent != AgentAction::Down) {
-      if (auto problem = agent_.wait_until_applied(version_, kSyncTimeout)) {
+      if (auto problem = agent_.wait_until_applied(version_, bench_->patience * kSyncTimeout)) {
         tally.problems.push_back(name + ": " + *problem);
         return false;
       }
     }
-    if (step.remove_rules && has("self-heal")) {
+    if (step.remove_rules) {
       remove_rules();
     }
     std::this_thread::sleep_for(step.wait);
@@ -71,10 +68,6 @@ class CaseRun {
   }
 
  private:
-  bool has(const std::string& capability) const {
-    return options_->capabilities.contains(capability);
-  }
-
   void change_objects(const Step& step) {
     const bool stopped =
         step.agent == AgentAction::Down || step.agent == AgentAction::DownThenRestart;
@@ -95,33 +88,50 @@ class CaseRun {
     }
   }
 
+  // Nobody else has rules in this namespace. The next look of an agent in iptables mode is a second
+  // away (agent_configuration).
   void remove_rules() {
-    for (const char* const family : {"ip", "ip6"}) {
-      lab::Process nft(lab_.node(), {{"nft", "delete", "table", family, "kube-shunt"}, {}, {}});
-      nft.wait(std::chrono::seconds(5));
+    lab::Process nft(lab_.node(), {{"nft", "flush", "ruleset"}, {}, {}});
+    nft.wait(std::chrono::seconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  }
+
+  void judge_gauges(const Gauges& expected, const std::string& step_name, Tally& tally) const {
+    auto reason = bench_->abilities.lacking({"metrics"});
+    const auto seen = reason ? std::nullopt : agent_.gauges();
+    if (!reason && !seen && !bench_->agent.status_socket) {
+      reason = "the agent has neither a status socket nor metrics";
     }
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    const std::string name = within(step_name, "services without local endpoints");
+    if (reason) {
+      tally.skip(name + ": " + *reason);
+      return;
+    }
+    const json wanted{
+        {"internal", expected.internal_without_local},
+        {"external", expected.external_without_local}};
+    ++tally.judged;
+    compare(name, wanted, seen.value_or(json()), tally.problems);
   }
 
   void run_flows(const Step& step, const std::string& step_name, Tally& tally) {
-    if (step.judges_gauges) {
-      tally.skip(step_name + ": needs metrics: the gauges are not read by this runner yet");
+    if (step.gauges) {
+      judge_gauges(*step.gauges, step_name, tally);
     }
     for (const Flow& flow : step.flows) {
+      if (!is_asked_for(flow)) {
+        continue;
+      }
       const std::string name = fmt::format(
-          "{}, {} to {}/{}{}",
+          "{}, {} {} to {}/{}{}",
           step_name,
+          to_string(flow.place),
           net::to_string(flow.from.ip),
           net::to_string(flow.to),
           net::to_string(flow.protocol),
           flow.name.empty() ? "" : " (" + flow.name + ")");
-      Capabilities needed = services_.needed_by(flow, step);
-      if (keeps_sending()) {
-        needed.insert("stale-udp");
-      }
-      std::erase_if(needed, [&](const std::string& word) { return has(word); });
-      if (!needed.empty()) {
-        tally.skip(name + ": needs " + *needed.begin());
+      if (const auto reason = bench_->abilities.lacking(services_.needed_by(flow, step))) {
+        tally.skip(name + ": " + *reason);
         continue;
       }
       ++tally.judged;
@@ -131,8 +141,11 @@ class CaseRun {
     }
   }
 
-  bool keeps_sending() const {
-    return std::ranges::any_of(case_->steps, [](const Step& step) { return step.keep_sending; });
+  bool is_asked_for(const Flow& flow) const {
+    const auto named = [&](const std::vector<std::string>& needs) {
+      return std::ranges::find(needs, bench_->needs) != needs.end();
+    };
+    return bench_->needs.empty() || named(case_->needs) || named(flow.needs);
   }
 
   bool is_followed(const Step& step, const Flow& flow) const {
@@ -143,7 +156,7 @@ class CaseRun {
 
   const Case* case_;
   ServiceIndex services_;
-  const PacketFlowOptions* options_;
+  const Bench* bench_;
   lab::Lab lab_;
   FlowRunner flows_;
   ApiServer server_;
@@ -151,40 +164,26 @@ class CaseRun {
   std::uint64_t version_ = 0;
 };
 
-// Skipped before anything is built: no flow of the case can be judged.
-std::optional<std::string> reason_to_skip(
-    const Case& packet_case, const PacketFlowOptions& options, const std::string& profile) {
-  if (std::ranges::find(packet_case.modes, profile) == packet_case.modes.end()) {
-    return "not for the profile " + profile;
-  }
-  for (const std::string& need : packet_case.needs) {
-    const bool lab_has_it = need == "sctp" || need == "raw-packets";
-    if (!lab_has_it && !options.capabilities.contains(need)) {
-      return "needs " + need;
-    }
-  }
+}  // namespace
+
+std::optional<std::string> reason_to_skip(const Case& packet_case, const Abilities& abilities) {
   const ServiceIndex services(packet_case);
-  std::string missing;
+  std::optional<std::string> reason;
   for (const Step& step : packet_case.steps) {
     for (const Flow& flow : step.flows) {
-      const Capabilities needed = services.needed_by(flow, step);
-      if (std::ranges::includes(options.capabilities, needed)) {
+      reason = abilities.lacking(services.needed_by(flow, step));
+      if (!reason) {
         return std::nullopt;
-      }
-      missing = *needed.begin();
-      for (const std::string& word : needed) {
-        missing = options.capabilities.contains(word) ? missing : word;
       }
     }
   }
-  return "needs " + missing;
+  return reason;
 }
 
-CaseResult run_case(
-    const Case& packet_case, const PacketFlowOptions& options, const std::string& directory) {
+CaseResult run_case(const Case& packet_case, const Bench& bench, const std::string& directory) {
   Tally tally;
   try {
-    CaseRun run(packet_case, options, directory);
+    CaseRun run(packet_case, bench, directory);
     std::size_t number = 0;
     for (const Step& step : packet_case.steps) {
       if (!run.run_step(step, fmt::format("step {}", ++number), tally)) {
@@ -195,46 +194,14 @@ CaseResult run_case(
     tally.problems.push_back(std::string("the lab failed: ") + error.what());
   }
   CaseResult result;
-  result.messages = tally.skipped;
+  result.messages = tally.problems;
+  result.not_judged = tally.skipped;
   if (!tally.problems.empty()) {
     result.outcome = Outcome::Failed;
-    result.messages = tally.problems;
-    result.messages.push_back("logs: " + directory);
   } else if (tally.judged == 0) {
     result.outcome = Outcome::Skipped;
   }
   return result;
-}
-
-}  // namespace
-
-PacketFlowOptions default_packet_flow_options() {
-  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  PacketFlowOptions options;
-  options.agent = here / "kube-shunt";
-  options.api_server = here / "test-apiserver";
-  options.directory =
-      std::filesystem::temp_directory_path() / ("shunt-conformance-" + std::to_string(::getpid()));
-  return options;
-}
-
-CaseRunner packet_flow_runner(PacketFlowOptions options) {
-  return [options = std::move(options)](const json& value, const RunOptions& run_options) {
-    const Case packet_case = parse_case(value, run_options.profile);
-    if (const auto reason = reason_to_skip(packet_case, options, run_options.profile)) {
-      return CaseResult{Outcome::Skipped, {*reason}};
-    }
-    if (::geteuid() != 0) {
-      return CaseResult{Outcome::Skipped, {"needs root"}};
-    }
-    const std::string directory = options.directory + "/" + packet_case.id;
-    std::filesystem::create_directories(directory);
-    CaseResult result = run_case(packet_case, options, directory);
-    if (result.outcome != Outcome::Failed) {
-      std::filesystem::remove_all(directory);
-    }
-    return result;
-  };
 }
 
 }  // namespace shunt::conformance::packet

@@ -9,5 +9,8 @@ namespace shunt::conformance {
 CaseResult run_topology(const nlohmann::json& test_case, const RunOptions& options);
 CaseResult run_endpoint_merge(const nlohmann::json& test_case, const RunOptions& options);
 CaseResult run_service_model(const nlohmann::json& test_case, const RunOptions& options);
+// Skips what needs the per-service health servers.
+CaseResult run_health(const nlohmann::json& test_case, const RunOptions& options);
+CaseResult run_node_config(const nlohmann::json& test_case, const RunOptions& options);
 
 }  // namespace shunt::conformance

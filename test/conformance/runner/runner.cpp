@@ -1,104 +1,78 @@
 #include "runner/runner.h"
 
 #include <algorithm>
-#include <fstream>
-#include <optional>
+#include <iterator>
 #include <ostream>
-#include <set>
-#include <string_view>
+
+#include "runner/case_file.h"
+#include "runner/children.h"
 
 namespace shunt::conformance {
 namespace {
 
 using nlohmann::json;
-namespace fs = std::filesystem;
 
-constexpr std::string_view kSchema = "node-proxy-conformance/1";
+constexpr std::chrono::seconds kCaseLimit{300};  // beside what the case waits on purpose
 
-// Every *.json file at or below the roots, once; what does not exist is reported.
-std::vector<fs::path> case_files(
-    const std::vector<fs::path>& roots, Totals& totals, std::ostream& out) {
-  std::set<fs::path> files;
-  for (const fs::path& root : roots) {
-    std::error_code error;
-    if (fs::is_regular_file(root, error)) {
-      files.insert(root);
+// A case that was chosen, in the order in which results are printed.
+struct Chosen {
+  const CaseFile* file = nullptr;
+  const json* test_case = nullptr;
+  std::optional<CaseResult> result;
+};
+
+std::vector<Chosen> choose(const std::vector<CaseFile>& files, const RunOptions& options) {
+  std::vector<Chosen> chosen;
+  for (const CaseFile& file : files) {
+    if (!options.kinds.empty() && !options.kinds.contains(file.kind)) {
       continue;
     }
-    fs::recursive_directory_iterator it(root, error);
-    for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-      if (it->path().extension() == ".json" && it->is_regular_file(error)) {
-        files.insert(it->path());
+    for (const json& test_case : file.cases) {
+      const bool needed = options.needs.empty() || mentions_need(test_case, options.needs);
+      if (needed && matches(options.filter, file, test_case)) {
+        chosen.push_back({&file, &test_case, {}});
       }
     }
-    if (error) {
-      out << "FAIL " << root.string() << ": " << error.message() << '\n';
-      ++totals.bad_files;
-    }
   }
-  return {files.begin(), files.end()};
+  return chosen;
 }
 
-std::string text_or(const json& object, const char* key, std::string otherwise) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>()
-                                                     : std::move(otherwise);
+std::string id_of(const json& test_case) { return text_or(test_case, "id", "(no id)"); }
+
+// A result on its way from the child that ran the case.
+std::string to_text(const CaseResult& result) {
+  const json value{
+      {"outcome", result.outcome}, {"messages", result.messages}, {"notJudged", result.not_judged}};
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Nothing when the file is of no concern; an error is printed and counted.
-std::optional<json> read_case_file(const fs::path& path, Totals& totals, std::ostream& out) {
-  const auto bad = [&](std::string_view why) {
-    out << "FAIL " << path.string() << ": " << why << '\n';
-    ++totals.bad_files;
-    return std::nullopt;
-  };
-  std::ifstream in(path);
-  json file = json::parse(in, nullptr, /*allow_exceptions=*/false);
-  if (file.is_discarded()) {
-    return bad("not JSON");
-  }
-  if (!file.is_object() || !file.contains("schema")) {
-    return std::nullopt;
-  }
-  if (file["schema"] != kSchema) {
-    return bad("another schema");
-  }
-  if (!file.contains("kind") || !file["kind"].is_string()) {
-    return bad("no kind");
-  }
-  if (!file.contains("cases") || !file["cases"].is_array()) {
-    return bad("no cases");
-  }
-  return file;
+CaseResult from_text(const std::string& text) {
+  const json value = json::parse(text);
+  CaseResult result;
+  value.at("outcome").get_to(result.outcome);
+  value.at("messages").get_to(result.messages);
+  value.at("notJudged").get_to(result.not_judged);
+  return result;
 }
 
-bool matches(const std::string& filter, const fs::path& path, const json& c) {
-  const auto has = [&](const std::string& text) { return text.find(filter) != std::string::npos; };
-  return filter.empty() || has(path.filename().string()) || has(text_or(c, "id", "")) ||
-         has(text_or(c, "name", ""));
+CaseResult result_of(const ChildEnd& end) {
+  return end.report ? from_text(*end.report)
+                    : CaseResult{Outcome::Failed, {"the case could not be run: " + end.problem}};
 }
 
-CaseResult run_case(
-    const Runners& runners, const std::string& kind, const json& c, const RunOptions& options) {
-  const auto runner = runners.find(kind);
-  if (runner == runners.end()) {
-    return {Outcome::Skipped, {"kind not built yet"}};
-  }
-  try {
-    return runner->second(c, options);
-  } catch (const std::exception& e) {
-    return {Outcome::Failed, {std::string("the case could not be run: ") + e.what()}};
-  }
-}
-
-void print(const std::string& id, const CaseResult& result, std::ostream& out) {
+void print(const Chosen& chosen, std::ostream& out) {
+  const std::string id = id_of(*chosen.test_case);
+  const CaseResult& result = *chosen.result;
   const char* word = result.outcome == Outcome::Failed    ? "FAIL "
                      : result.outcome == Outcome::Skipped ? "SKIP "
                                                           : "NOTE ";
   for (const std::string& message : result.messages) {
     out << word << id << ": " << message << '\n';
   }
-  if (result.messages.empty() && result.outcome != Outcome::Passed) {
+  for (const std::string& part : result.not_judged) {
+    out << "SKIP " << id << ", " << part << '\n';
+  }
+  if (result.outcome != Outcome::Passed && result.messages.empty() && result.not_judged.empty()) {
     out << word << id << ": no reason given\n";
   }
 }
@@ -122,68 +96,131 @@ void summarise(const Totals& totals, std::ostream& out) {
       << " skipped";
 }
 
-void run_file(
-    const fs::path& path,
-    const json& file,
+// Prints what is known, in order, as soon as nothing before it is missing.
+class Printer {
+ public:
+  Printer(const std::vector<Chosen>& chosen, std::ostream& out) : chosen_(&chosen), out_(&out) {}
+
+  void advance() {
+    for (; next_ < chosen_->size() && (*chosen_)[next_].result; ++next_) {
+      const Chosen& chosen = (*chosen_)[next_];
+      print(chosen, *out_);
+      count(chosen.result->outcome, of_file_);
+      const bool last = next_ + 1 == chosen_->size() || (*chosen_)[next_ + 1].file != chosen.file;
+      if (last) {
+        *out_ << chosen.file->path.filename().string() << ": ";
+        summarise(of_file_, *out_);
+        *out_ << '\n';
+        of_file_ = {};
+      }
+      out_->flush();
+    }
+  }
+
+ private:
+  const std::vector<Chosen>* chosen_;
+  std::ostream* out_;
+  std::size_t next_ = 0;
+  Totals of_file_;
+};
+
+// Drops the cases of kinds that cannot run at all.
+void prepare(
+    std::vector<Chosen>& chosen,
+    const Preparations& preparations,
+    const RunOptions& options,
+    Totals& totals,
+    std::ostream& out) {
+  for (const auto& entry : preparations) {  // clang 14: a lambda captures no structured binding
+    const std::string& kind = entry.first;
+    const auto of_kind = [&](const Chosen& c) { return c.file->kind == kind; };
+    if (std::ranges::none_of(chosen, of_kind)) {
+      continue;
+    }
+    if (const auto problem = entry.second(options)) {
+      const auto dropped = std::erase_if(chosen, of_kind);
+      out << "FAIL " << kind << ": " << *problem << " (" << dropped << " cases not run)\n";
+      ++totals.not_begun;
+    }
+  }
+}
+
+void run_chosen(
+    std::vector<Chosen>& chosen,
     const Runners& runners,
     const RunOptions& options,
     Totals& totals,
     std::ostream& out) {
-  const std::string kind = file["kind"];
-  Totals of_file;
-  bool any = false;
-  for (const json& c : file["cases"]) {
-    if (!matches(options.filter, path, c)) {
+  Printer printer(chosen, out);
+  std::vector<Child> children;
+  std::vector<Chosen*> with_child;
+  for (Chosen& c : chosen) {
+    const auto runner = runners.find(c.file->kind);
+    if (runner == runners.end()) {
+      c.result = CaseResult{Outcome::Skipped, {"kind not built yet"}};
       continue;
     }
-    any = true;
-    const std::string id = text_or(c, "id", "(no id)");
-    if (options.list) {
-      out << id << " [" << kind << "] " << text_or(c, "name", "") << '\n';
-      continue;
+    const std::chrono::seconds waits = waiting_time(*c.test_case);
+    const auto work = [&options, &run_case = runner->second, test_case = c.test_case] {
+      return to_text(run_case(*test_case, options));
+    };
+    children.push_back({work, waits + kCaseLimit, waits});
+    with_child.push_back(&c);
+  }
+  printer.advance();
+  totals.interrupted_by =
+      run_children(children, options.at_once, [&](std::size_t index, const ChildEnd& end) {
+        with_child[index]->result = result_of(end);
+        printer.advance();
+      });
+  for (const Chosen& c : chosen) {
+    if (c.result) {
+      count(c.result->outcome, totals);
     }
-    const CaseResult result = run_case(runners, kind, c, options);
-    print(id, result, out);
-    count(result.outcome, of_file);
   }
-  if (!any || options.list) {
-    return;
+}
+
+void print_list(const std::vector<Chosen>& chosen, std::ostream& out) {
+  for (const Chosen& c : chosen) {
+    out << id_of(*c.test_case) << " [" << c.file->kind << "] " << text_or(*c.test_case, "name", "")
+        << '\n';
   }
-  out << path.filename().string() << ": ";
-  summarise(of_file, out);
-  out << '\n';
-  totals.passed += of_file.passed;
-  totals.failed += of_file.failed;
-  totals.skipped += of_file.skipped;
 }
 
 }  // namespace
 
 Totals run(
-    const std::vector<fs::path>& roots,
+    const std::vector<std::filesystem::path>& roots,
     const Runners& runners,
     const RunOptions& options,
-    std::ostream& out) {
+    std::ostream& out,
+    const Preparations& preparations) {
   Totals totals;
-  bool any_file = false;
-  for (const fs::path& path : case_files(roots, totals, out)) {
-    if (const auto file = read_case_file(path, totals, out)) {
-      any_file = true;
-      run_file(path, *file, runners, options, totals, out);
-    }
-  }
-  if (!any_file && totals.bad_files == 0) {
+  const std::vector<CaseFile> files = read_case_files(roots, totals.bad_files, out);
+  if (files.empty() && totals.bad_files == 0) {
     // A wrong path must not look like success.
     out << "FAIL no case files found\n";
     ++totals.bad_files;
   }
-  if (!options.list) {
-    if (totals.bad_files > 0) {
-      out << totals.bad_files << " bad file(s) or path(s)\n";
-    }
-    summarise(totals, out);
-    out << '\n';
+  std::vector<Chosen> chosen = choose(files, options);
+  if (options.list) {
+    print_list(chosen, out);
+    return totals;
   }
+  if (chosen.empty() && !files.empty()) {
+    out << "FAIL no case was asked for\n";  // a wrong filter must not look like success either
+    ++totals.not_begun;
+  }
+  prepare(chosen, preparations, options, totals, out);
+  run_chosen(chosen, runners, options, totals, out);
+  if (totals.bad_files > 0) {
+    out << totals.bad_files << " bad file(s) or path(s)\n";
+  }
+  if (totals.interrupted_by != 0) {
+    out << "interrupted\n";
+  }
+  summarise(totals, out);
+  out << '\n';
   return totals;
 }
 

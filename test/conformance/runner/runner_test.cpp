@@ -1,9 +1,12 @@
 #include "runner/runner.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "runner/compare.h"
 
@@ -77,6 +80,57 @@ TEST_CASE("files are found anywhere, and cases run by their kind") {
   CHECK(out.str().ends_with("2 passed, 2 failed, 1 skipped\n"));
 }
 
+TEST_CASE("a case that crashes has failed, and says how") {
+  const TempDirectory dir;
+  dir.write("a.json", file_of("crash", {{{"id", "c-1"}}}));
+  dir.write("b.json", file_of("good", {{{"id", "g-1"}}}));
+  Runners runners = kRunners;
+  runners["crash"] = [](const json&, const RunOptions&) -> CaseResult {
+    ::raise(SIGKILL);
+    return {};
+  };
+  std::ostringstream out;
+  const Totals totals = run({dir.path()}, runners, {}, out);
+  CHECK(totals.failed == 1);
+  CHECK(totals.passed == 1);
+  CHECK(out.str().find("FAIL c-1: the case could not be run: died: Killed\n") != std::string::npos);
+}
+
+TEST_CASE("cases that run together are printed in their order") {
+  const TempDirectory dir;
+  const json slow_first = {{{"id", "1"}, {"ms", 200}}, {{"id", "2"}, {"ms", 0}}};
+  dir.write("a.json", file_of("slow", slow_first));
+  dir.write("b.json", file_of("slow", {{{"id", "3"}, {"ms", 0}}}));
+  const Runners runners{{"slow", [](const json& c, const RunOptions&) {
+                           std::this_thread::sleep_for(std::chrono::milliseconds(c["ms"]));
+                           return CaseResult{Outcome::Failed, {"seen"}, {"a part: of no concern"}};
+                         }}};
+  RunOptions options;
+  options.at_once = 3;
+  std::ostringstream out;
+  run({dir.path()}, runners, options, out);
+  CHECK(
+      out.str() ==
+      "FAIL 1: seen\nSKIP 1, a part: of no concern\n"
+      "FAIL 2: seen\nSKIP 2, a part: of no concern\na.json: 0 passed, 2 failed, 0 skipped\n"
+      "FAIL 3: seen\nSKIP 3, a part: of no concern\nb.json: 0 passed, 1 failed, 0 skipped\n"
+      "0 passed, 3 failed, 0 skipped\n");
+}
+
+TEST_CASE("a kind that cannot be prepared is said once and fails the run") {
+  const TempDirectory dir;
+  dir.write("a.json", file_of("good", {{{"id", "g-1"}}, {{"id", "g-2"}}}));
+  std::ostringstream out;
+  const Preparations preparations{
+      {"good", [](const RunOptions&) { return std::optional<std::string>("no such agent"); }},
+      {"bad", [](const RunOptions&) -> std::optional<std::string> {
+         throw std::logic_error("nobody asked for this kind");
+       }}};
+  const Totals totals = run({dir.path()}, kRunners, {}, out, preparations);
+  CHECK_FALSE(totals.ok());
+  CHECK(out.str() == "FAIL good: no such agent (2 cases not run)\n0 passed, 0 failed, 0 skipped\n");
+}
+
 TEST_CASE("a file that cannot be read as cases fails the run") {
   for (const char* text :
        {"{", "{\"schema\": \"other/2\"}", "{\"schema\": \"node-proxy-conformance/1\"}"}) {
@@ -115,9 +169,32 @@ TEST_CASE("a filter picks by id, name or file, and a list runs nothing") {
   CHECK(matching("red").passed == 1);
   CHECK(matching("one.json").passed == 2);
   CHECK(matching("two").failed == 1);
+  CHECK_FALSE(matching("nonesuch").ok());
+  RunOptions of_kind;
+  of_kind.kinds = {"bad"};
+  CHECK(totals(of_kind).passed + totals(of_kind).failed == 1);
   RunOptions list;
   list.list = true;
   CHECK(totals(list).failed == 0);
+}
+
+TEST_CASE("a need picks the cases that have it, or a flow of which has it") {
+  const TempDirectory dir;
+  const json flow_with_need = {{"needs", {"sctp"}}};
+  dir.write(
+      "a.json",
+      file_of(
+          "good",
+          {{{"id", "1"}, {"needs", {"sctp"}}},
+           {{"id", "2"}, {"steps", {{{"flows", {json::object(), flow_with_need}}}}}},
+           {{"id", "3"}, {"needs", {"raw-packets"}}},
+           {{"id", "4"}, {"steps", 4}}}));
+  RunOptions options;
+  options.needs = "sctp";
+  options.list = true;
+  std::ostringstream out;
+  run({dir.path()}, kRunners, options, out);
+  CHECK(out.str() == "1 [good] \n2 [good] \n");
 }
 
 TEST_CASE("lists compare as sets, addresses by value, and differences name the place") {
