@@ -35,7 +35,36 @@ class RandomObjects {
     if (below(5) == 0) {
       out["spec"]["internalTrafficPolicy"] = "Local";
     }
+    if (below(4) == 0) {
+      out["spec"]["sessionAffinity"] = "ClientIP";
+      out["spec"]["sessionAffinityConfig"] = {
+          {"clientIP", {{"timeoutSeconds", below(2) == 0 ? 10800 : 60}}}};
+    }
+    if (below(2) == 0) {
+      make_external(out, n);
+    }
     return out;
+  }
+  // Some addresses are wanted by several Services.
+  void make_external(json& service, unsigned n) {
+    json& spec = service["spec"];
+    spec["type"] = below(3) == 0 ? "NodePort" : "LoadBalancer";
+    spec["ports"][0]["nodePort"] = 30000 + n;
+    spec["externalTrafficPolicy"] = below(2) == 0 ? "Local" : "Cluster";
+    if (below(2) == 0) {
+      spec["externalIPs"] = {"203.0.113." + std::to_string(1 + below(6)), "2001:db8:30::1"};
+    }
+    if (below(2) == 0) {
+      service["status"]["loadBalancer"]["ingress"] = {
+          {{"ip", "192.0.2." + std::to_string(1 + below(20))}},
+          {{"ip", "2001:db8:20::" + std::to_string(1 + below(20))}}};
+    }
+    if (below(2) == 0) {
+      spec["loadBalancerSourceRanges"] = {
+          "198.51.100.0/" + std::to_string(24 + below(5)),
+          "2001:db8:e::/" + std::to_string(64 + below(5)),
+          "198.51.100.128/" + std::to_string(25 + below(5))};
+    }
   }
   json any_slice() {
     const unsigned n = below(25);
@@ -77,7 +106,11 @@ class RandomObjects {
              {"kind", "Node"},
              {"metadata",
               {{"name", "edge-a"},
-               {"labels", {{"topology.kubernetes.io/zone", below(2) == 0 ? "z1" : "z2"}}}}}}};
+               {"labels", {{"topology.kubernetes.io/zone", below(2) == 0 ? "z1" : "z2"}}}}},
+             {"status",
+              {{"addresses",
+                {{{"type", "InternalIP"},
+                  {"address", below(4) == 0 ? "10.80.1.10" : "10.80.0.10"}}}}}}}};
       case 3:
       case 4:
         return {any_service()};
@@ -111,7 +144,7 @@ void check_against_fresh_start(World& world) {
   world.settle();
   CHECK(contents(world, net::Family::IPv4) == v4);
   CHECK(contents(world, net::Family::IPv6) == v6);
-  CHECK(v4.size() > 50);
+  CHECK(v4.size() > 100);
 }
 
 TEST_CASE("1 000 random changes, one by one and in bursts") {

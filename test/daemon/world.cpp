@@ -32,6 +32,18 @@ std::string make_directory() {
   return name;
 }
 
+json node_object() {
+  json addresses = json::array();
+  for (const char* ip : {"10.80.0.10", "fd80::10"}) {
+    addresses.push_back({{"type", "InternalIP"}, {"address", ip}});
+  }
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Node"},
+      {"metadata", {{"name", "edge-a"}}},
+      {"status", {{"addresses", addresses}}}};
+}
+
 }  // namespace
 
 lab::LabSpec World::shared_pods() {
@@ -49,7 +61,7 @@ World::World(Options options)
         {"kind", "ServiceCIDR"},
         {"metadata", {{"name", "kubernetes"}}},
         {"spec", {{"cidrs", {"10.112.0.0/16", "fdc0::/112"}}}}},
-       {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", "edge-a"}}}}});
+       node_object()});
   if (options_.start_daemon) {
     start_daemon();
   }
@@ -120,6 +132,7 @@ void World::start_daemon() {
       directory_ + "/pki/kubeconfig",
       "--hostname-override",
       "edge-a",
+      "--conntrack-max-per-core=0",  // a network namespace may not set the machine's limit
       "--status-socket",
       directory_ + "/status"};
   spec.argv.insert(spec.argv.end(), options_.daemon_flags.begin(), options_.daemon_flags.end());
