@@ -14,7 +14,7 @@ if ! clang-format-14 --dry-run -Werror "${sources[@]}" 2>/tmp/format.$$; then
 fi
 rm -f /tmp/format.$$
 
-mapfile -t scripts < <(git ls-files --cached --others --exclude-standard 'scripts/*.sh' '.ci/*')
+mapfile -t scripts < <(git ls-files --cached --others --exclude-standard 'scripts/*.sh' 'test/*.sh' '.ci/*')
 shellcheck "${scripts[@]}" || failed=1
 
 # The top level is exactly this.

@@ -36,7 +36,7 @@ api() { # api METHOD PATH [BODY]
 }
 start_daemon() {
   "${node[@]}" "$bin/kube-shunt" --kubeconfig "$dir/pki/kubeconfig" --hostname-override edge-a \
-    --cluster-cidr 10.64.0.0/14,fd64::/48 --status-socket "$dir/status" >>"$dir/daemon.log" 2>&1 &
+    --cluster-cidr 10.64.0.0/14,fd64::/48 --conntrack-max-per-core 0 --status-socket "$dir/status" >>"$dir/daemon.log" 2>&1 &
   daemon_pid=$!
 }
 wait_for_text() { # wait_for_text FILE TEXT
@@ -68,6 +68,7 @@ cat >"$dir/objects.yaml" <<'YAML'
 apiVersion: v1
 kind: Node
 metadata: {name: edge-a, labels: {topology.kubernetes.io/zone: z1}}
+status: {addresses: [{type: InternalIP, address: 10.80.0.10}, {type: InternalIP, address: "fd80::10"}]}
 ---
 apiVersion: networking.k8s.io/v1
 kind: ServiceCIDR
@@ -121,6 +122,19 @@ api PATCH "$slice" "{\"endpoints\":[$(endpoint 1 true z1),$(endpoint 2 true z2),
 sleep 0.3
 requests 300
 
+say "From outside: NodePort 30080, and a balancer address that admits 198.51.100.0/25; clients stay with their endpoint"
+api POST /_test/apply '{"apiVersion":"v1","kind":"List","items":[
+  {"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"web"},
+   "spec":{"type":"LoadBalancer","clusterIP":"10.112.0.10","ports":[{"name":"http","port":80,"nodePort":30080}],
+           "sessionAffinity":"ClientIP","externalTrafficPolicy":"Local","loadBalancerSourceRanges":["198.51.100.0/25"]},
+   "status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.4"}]}}}]}'
+sleep 0.3
+for to in 10.80.0.10:30080 192.0.2.4:80; do
+  "$bin/lab" connect "$name" outside --from 198.51.100.7 --to "$to" --count 50
+done
+echo "and 198.51.100.200, which is not admitted:"
+"$bin/lab" connect "$name" outside --from 198.51.100.200 --to 192.0.2.4:80 --count 3 || true
+
 say "kill -9 of the daemon under load (200 new connections a second), and a restart"
 "$bin/lab" load "$name" client --from 10.64.0.100 --to 10.112.0.10:80 --rate 200 --seconds 4 >"$dir/load" &
 load_pid=$!
@@ -140,8 +154,8 @@ cat "$dir/load"
 
 say "What is in the kernel (the classes above 8 look like those shown)"
 "${node[@]}" nft list table ip kube-shunt | awk '
-  /^\t(set class|chain pick)-/ { hide = $2 !~ /-(4|8)$/ }
-  /^\t(set|map|chain)/ && !/^\t(set class|chain pick)-/ { hide = 0 }
+  /^\t(set ([a-z]+-)*class|chain pick)-/ { hide = $2 !~ /-(4|8)$/ }
+  /^\t(set|map|chain)/ && !/^\t(set ([a-z]+-)*class|chain pick)-/ { hide = 0 }
   !hide'
 
 say "Done; cleaning up"

@@ -2,6 +2,7 @@
 # Installs what building and testing need, from Debian's packages. Does nothing when everything is there.
 #   scripts/install.sh               compiler, libraries, network tools
 #   scripts/install.sh --linters     and clang 14 for formatting, analysis and fuzzing (Debian 12)
+#   scripts/install.sh --vm          and qemu for scripts/vm.sh (90 MB; the kernel, 70 MB, comes when it is used)
 # Debian 12 has Catch2 v3 in its backports only; the suite is added from the mirror that apt uses already.
 set -euo pipefail
 
@@ -13,9 +14,16 @@ packages=(
   nftables iproute2 openssl curl
 )
 
-if [ "${1:-}" = --linters ]; then
-  packages+=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck git)
-fi
+for option in "$@"; do
+  case $option in
+    --linters) packages+=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck git) ;;
+    --vm) packages+=(qemu-system-x86 busybox-static kmod) ;;
+    *)
+      echo "usage: scripts/install.sh [--linters] [--vm]" >&2
+      exit 2
+      ;;
+  esac
+done
 
 # shellcheck source=/dev/null
 . /etc/os-release

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test. Ends with a line of counts; exit code 0 only if nothing failed.
-#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, linters, a minute of fuzzing
-#   scripts/test.sh --quick    the dev build only, no linters, no fuzzing
+#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, another kernel, linters, a minute of fuzzing
+#   scripts/test.sh --quick    the dev build only, on this kernel, no linters, no fuzzing
 # Tests that need root (network namespaces, nftables) say SKIP without it.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -10,7 +10,7 @@ mode=${1:-}
 if [ "$mode" = --quick ]; then
   scripts/install.sh || exit 1
 else
-  scripts/install.sh --linters || exit 1
+  scripts/install.sh --linters --vm || exit 1
 fi
 
 results=$(mktemp -d)
@@ -56,7 +56,7 @@ with open(skips, "a") as out:
         elif case.find("skipped") is not None:
             skipped += 1
             why = " ".join((case.find("skipped").text or case.find("skipped").get("message") or "").split())
-            out.write(f"SKIP {name}: {case.get('name')}: {why}\n")
+            out.write(f"{name}: {case.get('name')}\t{why}\n")
 print(tests - fails - skipped, fails, skipped)
 PYTHON
   ); then
@@ -76,12 +76,32 @@ PYTHON
 conformance() { # conformance NAME ARGUMENT...: cases of the bank, with the runner of the dev build
   local name="conformance ($1)"
   shift
+  count_cases "$name" build/dev/bin/conformance "$@"
+}
+
+vm_conformance() { # the same under another kernel, on a machine that is much slower
+  local name="conformance ($1)"
+  shift
+  count_cases "$name" scripts/vm.sh --timeout 900 -- build/dev/bin/conformance "$@" -j 1 --patience 8
+}
+
+count_cases() { # count_cases NAME COMMAND...: counts what the command reports as the runner of the bank does
+  local name=$1
+  shift
   echo
   echo "== $name"
-  build/dev/bin/conformance "$@" >"$results/conformance" 2>&1
+  "$@" >"$results/conformance" 2>"$results/conformance.err"
   local code=$?
-  grep '^SKIP' "$results/conformance" >>"$results/skips"
+  if [ $code -eq 125 ] && grep -q '^vm.sh: ' "$results/conformance.err"; then
+    cat "$results/conformance.err"
+    printf '%s\t%s\n' "$name" "no virtual machine: $(tail -n 1 "$results/conformance.err")" >>"$results/skips"
+    skipped=$((skipped + 1))
+    return
+  fi
+  # "SKIP case: why", or "SKIP case, part of it: why".
+  sed -n 's/^SKIP //; T; s/: /\t/p' "$results/conformance" >>"$results/skips"
   grep -vE '^(SKIP|NOTE)' "$results/conformance"
+  cat "$results/conformance.err"
   local p f s
   if read -r p f s < <(tail -n 1 "$results/conformance" |
     sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p') && [ -n "${s:-}" ]; then
@@ -117,15 +137,19 @@ run_tests() {
 step "build dev" scripts/build.sh dev && {
   run_tests dev
   conformance dev test/conformance
+  # Our own daemon as if it were somebody else's agent: what the runner does for those.
+  conformance "as a foreign agent" test/conformance --filter packet-flow-cluster-ip --no-status-socket
+  count_cases "the tables as nft prints them" test/listing/listing.sh
 }
 if [ "$mode" != --quick ]; then
   # The daemon and the tests of it under the sanitizers; the tests of the test tools need them less.
   for kind in asan tsan; do
     step "build $kind" scripts/build.sh "$kind" product_tests && {
       run_tests "$kind"
-      conformance "$kind" test/conformance --filter packet-flow- --agent "build/$kind/bin/kube-shunt"
+      conformance "$kind" test/conformance --kinds packet-flow --agent "build/$kind/bin/kube-shunt" --patience 3
     }
   done
+  vm_conformance "SCTP, Debian's kernel" test/conformance --needs sctp
   step "linters" scripts/check.sh --all
   step "fuzz for a minute" scripts/fuzz.sh 60
 fi
@@ -133,9 +157,9 @@ fi
 echo
 if [ -s "$results/skips" ]; then
   echo "skipped:"
-  # Cases that are skipped for one reason are one line with their number.
-  sed -E 's/^SKIP ([^:]+): /\1\t/' "$results/skips" | awk -F'\t' '{ why[$2]++; if (why[$2] == 1) first[$2] = $1 }
-    END { for (w in why) printf "  %4d x %s (first: %s)\n", why[w], w, first[w] }' | sort -rn
+  # What is skipped for one reason is one line with its number.
+  awk -F'\t' '{ why[$2]++; if (why[$2] == 1) first[$2] = $1 }
+    END { for (w in why) printf "  %4d x %s (first: %s)\n", why[w], w, first[w] }' "$results/skips" | sort -rn
 fi
 for name in "${failed_steps[@]:-}"; do
   [ -n "$name" ] && echo "FAILED: $name"
