@@ -299,6 +299,7 @@ TEST_CASE("podCIDRs that do not come, or change, are for the next process") {
 
 std::vector<net::Cidr> cidrs(const std::vector<const char*>& texts) {
   std::vector<net::Cidr> out;
+  out.reserve(texts.size());
   for (const char* text : texts) {
     out.push_back(*net::parse_cidr(text));
   }

@@ -172,10 +172,11 @@ TEST_CASE("policy Local for outsiders: two lists, and dropped when the local one
 }
 
 TEST_CASE("a change of source ranges writes the ranges that differ") {
-  const auto restricted = [](std::vector<const char*> ranges) {
+  const auto restricted = [](const std::vector<const char*>& ranges) {
     FrontendPlan plan = balance({1});
     plan.reach = desired::Reach::External;
     std::vector<net::Cidr> list;
+    list.reserve(ranges.size());
     for (const char* range : ranges) {
       list.push_back(*net::parse_cidr(range));
     }
@@ -241,8 +242,9 @@ TEST_CASE("in IPv6 what is remembered is an address, if all endpoints have one p
   plan.affinity.emplace();
   plan.affinity->timeout = std::chrono::seconds(60);
   plan.affinity->group = {*net::parse_ip("fd00::1"), net::Protocol::Tcp, net::Port{80}};
-  const auto list = [](std::vector<const char*> texts) {
+  const auto list = [](const std::vector<const char*>& texts) {
     desired::EndpointList out;
+    out.reserve(texts.size());
     for (const char* text : texts) {
       out.push_back(*net::parse_socket_address(text));
     }
