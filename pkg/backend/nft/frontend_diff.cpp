@@ -6,6 +6,7 @@
 
 #include "backend/nft/affinity.h"
 #include "backend/nft/keys.h"
+#include "backend/nft/range_difference.h"
 #include "backend/nft/wire_rules.h"
 #include "base/fnv1a.h"
 
@@ -183,16 +184,11 @@ void diff_sources(
     const std::vector<net::IpRange>& now,
     const std::vector<net::IpRange>& wanted,
     ElementChanges& changes) {
-  for (const net::IpRange& range : now) {
-    if (!std::binary_search(wanted.begin(), wanted.end(), range)) {
-      changes.remove(SetId::AllowedSources, source_element(key, range));
-    }
-  }
-  for (const net::IpRange& range : wanted) {
-    if (!std::binary_search(now.begin(), now.end(), range)) {
-      changes.add(SetId::AllowedSources, source_element(key, range));
-    }
-  }
+  range_difference(
+      now,
+      wanted,
+      [&](const auto& range) { changes.remove(SetId::AllowedSources, source_element(key, range)); },
+      [&](const auto& range) { changes.add(SetId::AllowedSources, source_element(key, range)); });
 }
 
 void diff_verdict(

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/nft/range_difference.h"
+
 namespace shunt::backend::nft {
 namespace {
 
@@ -241,17 +243,15 @@ void KernelMirror::stage(const desired::FrontendKey& key, const desired::Fronten
 }
 
 void KernelMirror::stage_ranges(SetId set, std::vector<net::IpRange> next) {
-  const auto& now = ranges_[range_index(set)];
-  for (const net::IpRange& range : now) {
-    if (!std::binary_search(next.begin(), next.end(), range)) {
-      for_range_elements(range, [&](Element&& e) { changes_.remove(set, std::move(e)); });
-    }
-  }
-  for (const net::IpRange& range : next) {
-    if (!std::binary_search(now.begin(), now.end(), range)) {
-      for_range_elements(range, [&](Element&& e) { changes_.add(set, std::move(e)); });
-    }
-  }
+  range_difference(
+      ranges_[range_index(set)],
+      next,
+      [&](const net::IpRange& range) {
+        for_range_elements(range, [&](Element&& e) { changes_.remove(set, std::move(e)); });
+      },
+      [&](const net::IpRange& range) {
+        for_range_elements(range, [&](Element&& e) { changes_.add(set, std::move(e)); });
+      });
   staged_ranges_[range_index(set)] = std::move(next);
 }
 
