@@ -5,6 +5,7 @@
 #include "apiserver/base64.h"
 #include "apiserver/deadline.h"
 #include "base/log.h"
+#include "base/trimmed.h"
 
 namespace shunt::apiserver {
 namespace {
@@ -22,13 +23,6 @@ Result<std::string> read_pem(const PemSource& source) {
     return fail(Errc::Invalid, source.file + ": empty");
   }
   return text;
-}
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  return first == std::string::npos
-             ? ""
-             : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 // A line break in a token would write headers of its own.
@@ -148,7 +142,7 @@ Result<> Credentials::read_token(bool first) {
   token_refused_ = false;
   auto text = read_small_file(access_.token_file);
   if (text) {
-    *text = trimmed(*text);
+    *text = std::string(trimmed(*text, " \t\r\n"));
     if (text->empty()) {
       text = fail(Errc::Invalid, access_.token_file + ": empty");
     }

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "base/trimmed.h"
+
 namespace shunt::apiserver {
 namespace {
 
@@ -17,14 +19,6 @@ std::string lower_case(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), lower);
   return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 template <typename T>

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "apiserver/access.h"
+#include "base/trimmed.h"
 #include "base/unique_fd.h"
 #include "net/cidr.h"
 
@@ -19,13 +20,6 @@ constexpr std::size_t kMaxFile = std::size_t{1} << 20;
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos
-             ? std::string_view{}
-             : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 // One entry of NO_PROXY: an address, a prefix, a domain with or without a leading dot, any of them

@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <map>
 
+#include "base/trimmed.h"
+
 namespace shunt::model {
 namespace {
 
 constexpr std::chrono::seconds kDefaultAffinity{10800};
 
 // As kube-proxy trims source ranges; addresses are not trimmed.
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\n\v\f\r";
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
+constexpr std::string_view kBlank = " \t\n\v\f\r";
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
@@ -125,7 +120,7 @@ class Reader {
     const auto ip = net::parse_ip(text);
     if (ip && ip->family == family_) {
       push_new(ips, *ip);
-    } else if (!ip && !trimmed(text).empty()) {
+    } else if (!ip && !trimmed(text, kBlank).empty()) {
       issue(std::string(field) + ": " + quoted(text) + " is no IP address");
     }
   }
@@ -153,7 +148,7 @@ class Reader {
   std::vector<net::Cidr> source_ranges() {
     std::vector<net::Cidr> ranges;
     for (const std::string& text : service_.load_balancer_source_ranges) {
-      const std::string_view entry = trimmed(text);
+      const std::string_view entry = trimmed(text, kBlank);
       const auto range = net::parse_cidr(entry);
       if (range && range->base.family == family_) {
         push_new(ranges, *range);
