@@ -55,6 +55,8 @@ bool rings(const WakeFd& wake) {
   return ::poll(&fd, 1, 0) == 1;
 }
 
+using Slots = std::map<std::string, Mailbox<int>::Slot>;
+
 TEST_CASE("a mailbox keeps the last value of each key") {
   WakeFd wake;
   Mailbox<int> mailbox(wake);
@@ -70,27 +72,51 @@ TEST_CASE("a mailbox keeps the last value of each key") {
   wake.clear();
   CHECK_FALSE(rings(wake));
   const auto mail = mailbox.drain();
-  CHECK_FALSE(mail.replacement);
-  CHECK(mail.changes == std::map<std::string, std::optional<int>>{{"a", 3}, {"b", std::nullopt}});
+  CHECK_FALSE(mail.listed);
+  CHECK(mail.changes == Slots{{"a", {3, 0}}, {"b", {std::nullopt, 0}}});
   CHECK(mailbox.drain().empty());
 }
 
-TEST_CASE("a complete list supersedes what is pending, and later changes amend it") {
+TEST_CASE("objects of a list come one by one, numbered; its end says which number is complete") {
   WakeFd wake;
   Mailbox<int> mailbox(wake);
   mailbox.upsert("old", 1);
-  mailbox.replace({{"a", 1}, {"b", 2}});
+  mailbox.begin_list();
+  mailbox.upsert("a", 1);
+  mailbox.upsert("b", 2);
+  auto mail = mailbox.drain();
+  CHECK_FALSE(mail.listed);
+  CHECK(mail.changes == Slots{{"a", {1, 1}}, {"b", {2, 1}}, {"old", {1, 0}}});
+
+  mailbox.begin_list();  // the first was left unfinished
+  mailbox.upsert("a", 3);
+  mailbox.end_list();
   mailbox.remove("a");
-  const auto mail = mailbox.drain();
-  CHECK(mail.replacement == std::map<std::string, int>{{"a", 1}, {"b", 2}});
-  CHECK(mail.changes == std::map<std::string, std::optional<int>>{{"a", std::nullopt}});
+  mail = mailbox.drain();
+  CHECK(mail.listed == 2U);
+  CHECK(mail.changes == Slots{{"a", {std::nullopt, 2}}});
 }
 
 TEST_CASE("an empty list is mail too") {
   WakeFd wake;
   Mailbox<int> mailbox(wake);
-  mailbox.replace({});
+  mailbox.begin_list();
+  CHECK(mailbox.drain().empty());
+  mailbox.end_list();
+  CHECK(rings(wake));
   CHECK_FALSE(mailbox.drain().empty());
+}
+
+TEST_CASE("a mailbox rings once for all that waits in it") {
+  WakeFd wake;
+  Mailbox<int> mailbox(wake);
+  mailbox.upsert("a", 1);
+  wake.clear();
+  mailbox.upsert("b", 1);
+  CHECK_FALSE(rings(wake));
+  (void)mailbox.drain();
+  mailbox.upsert("c", 1);
+  CHECK(rings(wake));
 }
 
 TEST_CASE("a mailbox loses nothing between threads") {
@@ -103,9 +129,9 @@ TEST_CASE("a mailbox loses nothing between threads") {
   });
   std::map<std::string, std::optional<int>> seen;
   while (seen["key5"] != 2000) {  // 2000 % 7 == 5
-    for (auto& [key, value] : mailbox.drain().changes) {
-      CHECK(value > seen[key]);
-      seen[key] = value;
+    for (auto& [key, slot] : mailbox.drain().changes) {
+      CHECK(slot.value > seen[key]);
+      seen[key] = slot.value;
     }
   }
   CHECK(seen.size() == 7);

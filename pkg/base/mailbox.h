@@ -1,11 +1,14 @@
 // The door between the watch threads and the sync thread: one slot a key, the last value wins, so a
 // slow reader never makes it larger than the cluster.
 //
-// A Mailbox carries the objects of one resource. `replace` delivers a complete list (a relist or
-// the end of a streaming list): it supersedes everything pending, and what follows it amends it.
-// Deletions that a relist implies are found by the reader, who knows what it holds.
+// A Mailbox carries the objects of one resource. A complete list (a relist or a streaming list)
+// comes object by object between begin_list() and end_list(), and lists are numbered: each slot
+// says which list was the last to begin before it was filled. So the reader can use the objects of
+// a list as they come, and knows at its end what the list did not name. A list that is begun again
+// has another number; nothing need be said of the one that was left unfinished.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -20,38 +23,35 @@ template <typename T>
 class Mailbox {
  public:
   using Key = std::string;
+  using ListNumber = std::uint32_t;
+  struct Slot {
+    std::optional<T> value;  // nullopt: deleted
+    ListNumber list = 0;
+    bool operator==(const Slot&) const = default;
+  };
   struct Mail {
-    // Set when a complete list arrived since the last drain; `changes` then came after it.
-    std::optional<std::map<Key, T>> replacement;
-    std::map<Key, std::optional<T>> changes;  // nullopt: deleted
-    bool empty() const { return !replacement && changes.empty(); }
+    std::map<Key, Slot> changes;
+    // The list of this number is complete: all of its objects are in `changes` or came earlier.
+    std::optional<ListNumber> listed;
+    bool empty() const { return changes.empty() && !listed; }
   };
 
-  // `wake` must outlive the mailbox; it is rung after every delivery.
+  // `wake` must outlive the mailbox; it is rung when there is mail where there was none.
   explicit Mailbox(WakeFd& wake) : wake_(&wake) {}
 
   // Any thread.
-  void replace(std::map<Key, T> all) {
-    {
-      const std::lock_guard lock(mutex_);
-      mail_.replacement = std::move(all);
-      mail_.changes.clear();
-    }
-    wake_->ring();
-  }
   void upsert(Key key, T value) {
-    {
-      const std::lock_guard lock(mutex_);
-      mail_.changes.insert_or_assign(std::move(key), std::move(value));
-    }
-    wake_->ring();
+    deliver([&] { mail_.changes.insert_or_assign(std::move(key), Slot{std::move(value), list_}); });
   }
   void remove(Key key) {
-    {
-      const std::lock_guard lock(mutex_);
-      mail_.changes.insert_or_assign(std::move(key), std::nullopt);
-    }
-    wake_->ring();
+    deliver([&] { mail_.changes.insert_or_assign(std::move(key), Slot{std::nullopt, list_}); });
+  }
+  void begin_list() {
+    const std::lock_guard lock(mutex_);
+    ++list_;
+  }
+  void end_list() {
+    deliver([&] { mail_.listed = list_; });
   }
 
   // The reader. Takes everything that is pending.
@@ -61,8 +61,22 @@ class Mailbox {
   }
 
  private:
+  template <typename Put>
+  void deliver(const Put& put) {
+    bool was_empty = false;
+    {
+      const std::lock_guard lock(mutex_);
+      was_empty = mail_.empty();
+      put();
+    }
+    if (was_empty) {
+      wake_->ring();
+    }
+  }
+
   std::mutex mutex_;
   Mail mail_;
+  ListNumber list_ = 0;
   WakeFd* wake_;
 };
 
