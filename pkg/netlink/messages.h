@@ -27,6 +27,7 @@ class Attributes {
   void end_nest(std::size_t nest);
   std::size_t nest_size(std::size_t nest) const { return bytes_.size() - nest; }
 
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
   std::size_t size() const { return bytes_.size(); }
   std::span<const std::uint8_t> bytes() const { return bytes_; }
 

@@ -99,8 +99,19 @@ Result<> Socket::send(std::span<const std::uint8_t> bytes) {
   return {};
 }
 
+namespace {
+
+// Of a message that has room for the header of nfnetlink.
+std::span<const std::uint8_t> attributes_of(const nlmsghdr* message) {
+  return {
+      static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(message)) + sizeof(nfgenmsg),
+      mnl_nlmsg_get_payload_len(message) - sizeof(nfgenmsg)};
+}
+
+}  // namespace
+
 // The kernel works inside sendmsg: every answer is in the receive queue by now.
-Socket::Answers Socket::answers(std::uint32_t last) {
+Socket::Answers Socket::answers(std::uint32_t last, const Each& each) {
   const int fd = mnl_socket_get_fd(socket_.get());
   Answers out;
   for (;;) {
@@ -120,6 +131,10 @@ Socket::Answers Socket::answers(std::uint32_t last) {
          mnl_nlmsg_ok(message, left);
          message = mnl_nlmsg_next(message, &left)) {
       if (message->nlmsg_type != NLMSG_ERROR) {
+        const std::size_t length = mnl_nlmsg_get_payload_len(message);
+        if (each && message->nlmsg_type >= NLMSG_MIN_TYPE && length >= sizeof(nfgenmsg)) {
+          each(attributes_of(message));
+        }
         continue;
       }
       const auto* answer = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(message));
@@ -156,6 +171,10 @@ Result<> Socket::commit(Batch& batch, std::vector<MessageError>* errors) {
 }
 
 Result<> Socket::send_each(Messages& messages, std::vector<MessageError>& errors) {
+  return ask(messages, errors, {});
+}
+
+Result<> Socket::ask(Messages& messages, std::vector<MessageError>& errors, const Each& each) {
   if (messages.empty()) {
     return {};
   }
@@ -163,7 +182,7 @@ Result<> Socket::send_each(Messages& messages, std::vector<MessageError>& errors
   if (auto sent = send(messages.bytes()); !sent) {
     return sent;
   }
-  Answers got = answers(messages.messages());
+  Answers got = answers(messages.messages(), each);
   if (got.overflow || !got.last) {
     return fail(Errc::Stale, "answers of the kernel were lost", ENOBUFS);
   }
@@ -226,11 +245,8 @@ Result<> Socket::dump(
         }
         return {};
       }
-      const std::size_t length = mnl_nlmsg_get_payload_len(message);
-      if (length >= sizeof(nfgenmsg)) {
-        each(
-            {static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(message)) + sizeof(nfgenmsg),
-             length - sizeof(nfgenmsg)});
+      if (mnl_nlmsg_get_payload_len(message) >= sizeof(nfgenmsg)) {
+        each(attributes_of(message));
       }
     }
   }

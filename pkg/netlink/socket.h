@@ -43,6 +43,13 @@ class Socket {
   // was sent.
   Result<> send_each(Messages& messages, std::vector<MessageError>& errors);
 
+  // The same for questions: `each` gets the attributes of every answer. The kernel keeps each
+  // answer in the receive buffer, in eight kilobytes of it or so: a few hundred at a time.
+  Result<> ask(
+      Messages& messages,
+      std::vector<MessageError>& errors,
+      const std::function<void(std::span<const std::uint8_t> attributes)>& each);
+
   // One dump request; calls `each` with the attributes of every message. A dump that the kernel
   // says was interrupted by a change answers Errc::Again: what was seen may be inconsistent.
   Result<> dump(
@@ -60,7 +67,8 @@ class Socket {
     bool overflow = false;
     std::vector<MessageError> errors;
   };
-  Answers answers(std::uint32_t last);
+  using Each = std::function<void(std::span<const std::uint8_t> attributes)>;
+  Answers answers(std::uint32_t last, const Each& each = {});
 
   struct Close {
     void operator()(mnl_socket* socket) const noexcept;
