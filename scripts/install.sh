@@ -9,7 +9,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache pkg-config python3
   libssl-dev libmnl-dev libnftnl-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
-  libyaml-cpp-dev libcli11-dev libexpected-dev
+  libyaml-cpp-dev libcli11-dev libexpected-dev libprotozero-dev
   zlib1g-dev libcpp-httplib-dev
   nftables iproute2 openssl curl
 )

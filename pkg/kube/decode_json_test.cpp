@@ -291,12 +291,6 @@ TEST_CASE("of equal keys the last wins, and objects are merged") {
                        {"addresses":[],"addresses":["10.0.0.2"]}]})");
   CHECK(slice.endpoints[0].address == std::nullopt);
   CHECK(slice.endpoints[1].address == net::parse_ip("10.0.0.2"));
-
-  const auto list = decode_list<Service>(
-      R"({"kind":"ServiceList","items":[{"metadata":5},{}],"items":[{"metadata":{"name":"c"}}]})");
-  REQUIRE(list);
-  CHECK(names(list->items) == Texts{"c"});
-  CHECK(lines(list->issues).empty());
 }
 
 // --- Fields that are not what the API says
@@ -490,18 +484,12 @@ TEST_CASE("what is no list is refused as a whole") {
   const Case cases[] = {
       {"empty", "", "list: not JSON"},
       {"blank", " \n", "list: not JSON"},
+      {"byte order mark", "\xef\xbb\xbf" + list_of(""), "list: not JSON: a byte order mark"},
       {"plain text", "Unauthorized", "list: not JSON"},
       {"truncated", list_of(R"({"metadata":{"name":"a"}})").substr(0, 90), "list: not JSON"},
       {"trailing text", list_of("") + "{}", "list: not JSON"},
       {"trailing comma", list_of("{},"), "list: not JSON"},
       {"comment", list_of("/* */"), "list: not JSON"},
-      {"bad escape", list_of(R"({"a":"\x"})"), "list: not JSON"},
-      {"lone surrogate", list_of(R"({"a":"\ud800"})"), "list: not JSON"},
-      {"invalid UTF-8", list_of("{\"a\":\"\xff\"}"), "list: not JSON"},
-      {"control character", list_of("{\"a\":\"\n\"}"), "list: not JSON"},
-      {"leading zero", list_of(R"({"a":01})"), "list: not JSON"},
-      {"NaN", list_of(R"({"a":NaN})"), "list: not JSON"},
-      {"a number no double can hold", list_of(R"({"a":1e999})"), "list: not JSON"},
       {"NUL at the end", list_of("") + std::string(1, '\0'), "list: not JSON: a NUL byte"},
       {"an array", "[]", "not a list: kind \"\""},
       {"a number", "5", "not a list: kind \"\""},
@@ -525,6 +513,35 @@ TEST_CASE("what is no list is refused as a whole") {
       REQUIRE_FALSE(list);
       CHECK(list.error().code == Errc::Invalid);
       CHECK(list.error().what.substr(0, std::string_view(c.error).size()) == c.error);
+    }
+  }
+}
+
+TEST_CASE("a list item that is no JSON loses only itself, as its brackets tell it apart") {
+  struct Case {
+    const char* name;
+    const char* item;
+  };
+  for (const Case& c : {
+           Case{"bad escape", R"({"metadata":{"name":"bad"},"a":"\x"})"},
+           Case{"lone surrogate", R"({"metadata":{"name":"bad"},"a":"\ud800"})"},
+           Case{"invalid UTF-8", "{\"metadata\":{\"name\":\"bad\"},\"a\":\"\xff\"}"},
+           Case{"control character", "{\"metadata\":{\"name\":\"bad\"},\"a\":\"\n\"}"},
+           Case{"leading zero", R"({"metadata":{"name":"bad"},"a":01})"},
+           Case{"NaN", R"({"metadata":{"name":"bad"},"a":NaN})"},
+           Case{"a number no double can hold", R"({"metadata":{"name":"bad"},"a":1e999})"},
+           Case{"brackets that do not match", R"({"metadata":{"name":"bad"},"a":[})"},
+           Case{"no value", R"({"metadata":{"name":"bad"},"a":})"},
+       }) {
+    DYNAMIC_SECTION(c.name) {
+      const auto list = decode_list<Service>(list_of(
+          std::string(R"({"metadata":{"name":"a"}},)") + c.item + R"(,{"metadata":{"name":"b"}})"));
+      REQUIRE(list);
+      CHECK(names(list->items) == Texts{"a", "b"});
+      REQUIRE(list->issues.size() == 1);
+      CHECK(list->issues[0].object == "bad");
+      CHECK(list->issues[0].object_lost);
+      CHECK(list->issues[0].what.starts_with("not JSON: "));
     }
   }
 }

@@ -30,9 +30,9 @@ constexpr std::array<Field, 5 + sizeof...(Fields)> metadata_of(Fields... more) {
 }
 
 // List items have no kind. In watch events a wrong one is an object that we did not ask for.
-template <const char* kKind, typename T>
+template <typename T>
 Verdict check_kind(T&, std::string_view text) {
-  return text.empty() || text == kKind ? Verdict::Fine : Verdict::WrongKind;
+  return text.empty() || text == kind_of<T>() ? Verdict::Fine : Verdict::WrongKind;
 }
 
 // The presence of a label or of a time, whatever it says.
@@ -43,8 +43,6 @@ Verdict set_present(T& object, std::string_view) {
 }
 
 // --- core/v1 Service
-
-constexpr char kServiceKind[] = "Service";
 
 constexpr Field kServicePort[] = {
     {"name", &value<&ServicePortSpec::name>},
@@ -87,15 +85,13 @@ constexpr Field kServiceLabels[] = {
 };
 constexpr auto kServiceMetadata = metadata_of<Service>(Field{"labels", &inside<kServiceLabels>});
 constexpr Field kService[] = {
-    {"kind", &text<&check_kind<kServiceKind, Service>>},
+    {"kind", &text<&check_kind<Service>>},
     {"metadata", &inside<kServiceMetadata>},
     {"spec", &inside<kServiceSpec>},
     {"status", &inside<kServiceStatus>},
 };
 
 // --- discovery.k8s.io/v1 EndpointSlice
-
-constexpr char kEndpointSliceKind[] = "EndpointSlice";
 
 Verdict set_trigger_time(EndpointSlice& slice, std::string_view text) {
   slice.trigger_time_ns = unix_nanoseconds(parse_rfc3339(text));
@@ -150,7 +146,7 @@ constexpr Field kSliceAnnotations[] = {
 constexpr auto kSliceMetadata = metadata_of<EndpointSlice>(
     Field{"labels", &inside<kSliceLabels>}, Field{"annotations", &inside<kSliceAnnotations>});
 constexpr Field kEndpointSlice[] = {
-    {"kind", &text<&check_kind<kEndpointSliceKind, EndpointSlice>>},
+    {"kind", &text<&check_kind<EndpointSlice>>},
     {"metadata", &inside<kSliceMetadata>},
     {"addressType", &value<&EndpointSlice::address_type>},
     {"endpoints", &list<&EndpointSlice::endpoints, kEndpoint>},
@@ -158,8 +154,6 @@ constexpr Field kEndpointSlice[] = {
 };
 
 // --- core/v1 Node
-
-constexpr char kNodeKind[] = "Node";
 
 constexpr Field kTaint[] = {{"key", &itself}};
 constexpr Field kNodeSpec[] = {
@@ -178,7 +172,7 @@ constexpr auto kNodeMetadata = metadata_of<Node>(
     Field{"deletionTimestamp", &text<&set_present<Node, &Node::deleting>>},
     Field{"labels", &inside<kNodeLabels>});
 constexpr Field kNode[] = {
-    {"kind", &text<&check_kind<kNodeKind, Node>>},
+    {"kind", &text<&check_kind<Node>>},
     {"metadata", &inside<kNodeMetadata>},
     {"spec", &inside<kNodeSpec>},
     {"status", &inside<kNodeStatus>},
@@ -186,12 +180,10 @@ constexpr Field kNode[] = {
 
 // --- networking.k8s.io/v1 ServiceCIDR
 
-constexpr char kServiceCidrKind[] = "ServiceCIDR";
-
 constexpr Field kServiceCidrSpec[] = {{"cidrs", &value<&ServiceCidr::cidrs>}};
 constexpr auto kServiceCidrMetadata = metadata_of<ServiceCidr>();
 constexpr Field kServiceCidr[] = {
-    {"kind", &text<&check_kind<kServiceCidrKind, ServiceCidr>>},
+    {"kind", &text<&check_kind<ServiceCidr>>},
     {"metadata", &inside<kServiceCidrMetadata>},
     {"spec", &inside<kServiceCidrSpec>},
 };
@@ -204,7 +196,7 @@ Verdict set_initial_events_end(Bookmark& bookmark, std::string_view text) {
 }
 
 constexpr Field kBookmarkAnnotations[] = {
-    {"k8s.io/initial-events-end", &text<&set_initial_events_end>},
+    {kInitialEventsEndAnnotation, &text<&set_initial_events_end>},
 };
 constexpr auto kBookmarkMetadata =
     metadata_of<Bookmark>(Field{"annotations", &inside<kBookmarkAnnotations>});

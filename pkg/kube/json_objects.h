@@ -4,16 +4,10 @@
 
 #include <string>
 
-#include "kube/decode_json.h"
+#include "kube/decoded.h"
 #include "kube/json_shape.h"
 
 namespace shunt::kube::json {
-
-// What a BOOKMARK event carries: an object of the watched kind with nothing but this.
-struct Bookmark {
-  ObjectMeta meta;
-  bool initial_events_end = false;
-};
 
 struct StatusBody {
   std::string kind;

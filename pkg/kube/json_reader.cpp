@@ -282,24 +282,15 @@ Result<Findings> read(std::string_view document, const Slot& root) {
   if (document.find('\0') != std::string_view::npos) {
     return fail(Errc::Invalid, "not JSON: a NUL byte");
   }
+  // It would skip one at the beginning of an item as well.
+  if (document.starts_with("\xef\xbb\xbf")) {
+    return fail(Errc::Invalid, "not JSON: a byte order mark");
+  }
   Reader reader(root);
   if (!nlohmann::json::sax_parse(document.begin(), document.end(), &reader)) {
     return fail(Errc::Invalid, reader.error());
   }
   return reader.body_findings();
-}
-
-std::string excerpt(std::string_view foreign, std::size_t limit) {
-  std::string out(foreign.substr(0, limit));
-  for (char& c : out) {
-    if (c < ' ' || c > '~') {
-      c = '?';
-    }
-  }
-  if (foreign.size() > limit) {
-    out += "...";
-  }
-  return out;
 }
 
 }  // namespace shunt::kube::json

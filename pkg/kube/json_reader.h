@@ -22,7 +22,4 @@ inline constexpr std::size_t kMaxDepth = 200;
 // reads it: nlohmann's parser gives up there. Records that were complete by then have been closed.
 Result<Findings> read(std::string_view document, const Slot& root);
 
-// A piece of foreign text as it may stand in a one-line message.
-std::string excerpt(std::string_view foreign, std::size_t limit = 64);
-
 }  // namespace shunt::kube::json

@@ -27,6 +27,8 @@
 #include <variant>
 #include <vector>
 
+#include "kube/findings.h"
+
 namespace shunt::kube::json {
 
 struct Field;
@@ -36,13 +38,6 @@ struct Slot;
 struct Shape {
   const Field* fields = nullptr;
   std::size_t count = 0;
-};
-
-// What was wrong inside one API object.
-struct Findings {
-  // The first field that is not what the API says it is: the object cannot be used.
-  std::optional<std::string> mistake;
-  std::vector<std::string> remarks;  // oddities that lose only a part of the object
 };
 
 // An API object that stands or falls alone: findings inside it are told to its Record and not to
