@@ -54,6 +54,14 @@ Result<std::vector<net::Cidr>> cluster_cidrs(const std::string& text) {
   return out;
 }
 
+// It goes into requests as it is.
+Result<std::string> header_value(const char* field, const std::string& text) {
+  if (std::ranges::any_of(text, [](char c) { return c < ' ' || c > '~'; })) {
+    return fail(Errc::Invalid, std::string(field) + ": has characters that no header may have");
+  }
+  return text;
+}
+
 Result<DetectLocalMode> detect_local_mode(const RawSettings& raw) {
   const std::string& mode = raw.detect_local_mode;
   if (mode.empty() || mode == "ClusterCIDR") {
@@ -171,6 +179,8 @@ Result<Options> check(const RawSettings& raw) {
   }
   options.masquerade_bit = static_cast<std::uint32_t>(raw.masquerade_bit);
 
+  auto content_type = header_value("clientConnection.contentType", raw.content_type);
+  auto accept = header_value("clientConnection.acceptContentTypes", raw.accept_content_types);
   auto name = node_name(raw.hostname_override);
   auto mode = detect_local_mode(raw);
   auto cidrs = cluster_cidrs(raw.cluster_cidr);
@@ -180,7 +190,9 @@ Result<Options> check(const RawSettings& raw) {
   auto sync = period("nftables.syncPeriod", raw.sync_period, options.sync_period);
   auto min_sync = period("nftables.minSyncPeriod", raw.min_sync_period, options.min_sync_period);
   for (const Error* error :
-       {name ? nullptr : &name.error(),
+       {content_type ? nullptr : &content_type.error(),
+        accept ? nullptr : &accept.error(),
+        name ? nullptr : &name.error(),
         mode ? nullptr : &mode.error(),
         cidrs ? nullptr : &cidrs.error(),
         node_ports ? nullptr : &node_ports.error(),
@@ -195,6 +207,8 @@ Result<Options> check(const RawSettings& raw) {
   if (*min_sync > *sync) {
     return fail(Errc::Invalid, "nftables.minSyncPeriod: must not be above syncPeriod");
   }
+  options.content_type = std::move(*content_type);
+  options.accept_content_types = std::move(*accept);
   options.node_name = std::move(*name);
   options.detect_local = *mode;
   options.cluster_cidrs = std::move(*cidrs);

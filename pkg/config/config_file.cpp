@@ -55,6 +55,8 @@ void read_conntrack(const YAML::Node& conntrack, RawSettings& settings) {
 void read_document(const YAML::Node& file, RawSettings& settings) {
   if (const YAML::Node client = file["clientConnection"]; client && client.IsMap()) {
     take(client, "kubeconfig", settings.kubeconfig);
+    take(client, "contentType", settings.content_type);
+    take(client, "acceptContentTypes", settings.accept_content_types);
   }
   take(file, "hostnameOverride", settings.hostname_override);
   take(file, "mode", settings.mode);

@@ -32,6 +32,11 @@ void add_flags(CLI::App& app, RawSettings& flags) {
   app.add_option(
       "--kubeconfig", flags.kubeconfig, "kubeconfig file; without it and --master: in-cluster");
   app.add_option("--master", flags.master, "URL of the API server; overrides the kubeconfig's");
+  app.add_option(
+      "--kube-api-content-type",
+      flags.content_type,
+      "how objects are asked for: application/vnd.kubernetes.protobuf unless told, or "
+      "application/json");
   app.add_option("--hostname-override", flags.hostname_override, "name of the Node");
   app.add_option("--proxy-mode", flags.mode, "nftables");
   app.add_option("--cluster-cidr", flags.cluster_cidr, "ranges of the pods, one of each family");

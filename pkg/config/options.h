@@ -36,7 +36,9 @@ struct Conntrack {
 struct Options {
   std::string kubeconfig;  // "" and no master: in-cluster
   std::string master;
-  std::string node_name;  // resolved: the override, or the host's name; lower case
+  std::string content_type;          // clientConnection.contentType; "": protobuf
+  std::string accept_content_types;  // clientConnection.acceptContentTypes
+  std::string node_name;             // resolved: the override, or the host's name; lower case
   std::uint32_t masquerade_bit = 14;
   bool masquerade_all = false;
   Millis min_sync_period{0};

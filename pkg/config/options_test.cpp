@@ -125,6 +125,7 @@ TEST_CASE("wrong settings are refused by name") {
       {{"--detect-local-mode", "InterfaceNamePrefix"}, "interfaceNamePrefix"},
       {{"--proxy-mode", "ipvs"}, "mode"},
       {{"--hostname-override", "  "}, "hostnameOverride"},
+      {{"--kube-api-content-type", "a/b\r\nX: y"}, "contentType"},
       {{"--iptables-min-sync-period", "2m"}, "minSyncPeriod"},
       {{"--iptables-sync-period", "soon"}, "syncPeriod"},
       {{"--nodeport-addresses", "10.80.0.0/24,primary"}, "nodePortAddresses"},
@@ -164,7 +165,7 @@ class File {
 TEST_CASE("a KubeProxyConfiguration is read, and what it says beats the flags") {
   const File file(R"(apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
-clientConnection: {kubeconfig: /from/file}
+clientConnection: {kubeconfig: /from/file, contentType: a/b, acceptContentTypes: "c/d, e/f"}
 hostnameOverride: from-file
 mode: nftables
 clusterCIDR: 10.64.0.0/14
@@ -184,6 +185,8 @@ logging: {verbosity: 3}
   REQUIRE(got);
   const Options& o = got->options;
   CHECK(o.kubeconfig == "/from/file");
+  CHECK(o.content_type == "a/b");
+  CHECK(o.accept_content_types == "c/d, e/f");
   CHECK(o.node_name == "flag");
   CHECK(net::to_string(o.cluster_cidrs.at(0)) == "10.64.0.0/14");
   CHECK(o.detect_local == DetectLocalMode::InterfaceNamePrefix);

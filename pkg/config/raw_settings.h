@@ -13,6 +13,8 @@ namespace shunt::config {
 
 struct RawSettings {
   std::string kubeconfig;
+  std::string content_type;
+  std::string accept_content_types;
   std::string master;
   std::string hostname_override;
   std::string mode;
