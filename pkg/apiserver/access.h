@@ -38,6 +38,7 @@ struct Access {
   std::string tls_server_name;  // "": the host of `server`
   PemSource ca;                 // empty: the roots of this system
   bool ca_may_be_missing = false;
+  bool disable_compression = false;
   PemSource certificate;  // with key, or neither
   PemSource key;
   std::string token;

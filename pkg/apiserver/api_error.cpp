@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "kube/decode_json.h"
+#include "kube/decode_protobuf.h"
+
 namespace shunt::apiserver {
 namespace {
 
@@ -53,12 +56,14 @@ ApiFailure failure_of(const kube::ApiStatus& status) {
 
 ApiError classify_answer(
     int http_status, std::string_view body, std::optional<std::chrono::seconds> retry_after) {
+  const bool protobuf = kube::protobuf::has_envelope(body);
+  auto decoded = protobuf ? kube::protobuf::decode_status(body) : kube::decode_status(body);
   kube::ApiStatus status;
-  if (auto decoded = kube::decode_status(body); decoded && decoded->code != 0) {
+  if (decoded && decoded->code != 0) {
     status = std::move(*decoded);
   } else {
     status.code = http_status;
-    status.message = body;
+    status.message = protobuf ? "a protobuf body that is no Status" : body;
   }
   ApiError error = classify_status(status);
   error.retry_after = retry_after;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "kube/decode_json.h"
+#include "kube/decoded.h"
 
 namespace shunt::apiserver {
 
@@ -31,8 +31,8 @@ struct ApiError {
   std::string what;  // one line, bounded, printable
 };
 
-// An answer that is not 200. `body` may be a Status, or any text (the authentication layer and
-// proxies do not write Status).
+// An answer that is not 200. `body` may be a Status in JSON or protobuf, whichever was asked for,
+// or any text (the authentication layer and proxies do not write Status).
 ApiError classify_answer(
     int http_status, std::string_view body, std::optional<std::chrono::seconds> retry_after);
 

@@ -5,6 +5,9 @@
 namespace shunt::apiserver {
 namespace {
 
+// Between two processes of one machine there is no network to save, and both pay with its cores.
+bool is_loopback(const ServerUrl& server) { return server.ip && net::is_loopback(*server.ip); }
+
 // It goes into a request as it is.
 Result<> check_user_agent(const std::string& text) {
   for (const char c : text) {
@@ -24,6 +27,7 @@ Connector::Impl::Impl(std::unique_ptr<Credentials> credentials, std::string agen
       tls_name(
           credentials->access().tls_server_name.empty() ? server.host
                                                         : credentials->access().tls_server_name),
+      compression(!credentials->access().disable_compression && !is_loopback(server)),
       credentials_(std::move(credentials)) {}
 
 Result<Connection> Connector::Impl::connect(

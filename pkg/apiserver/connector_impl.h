@@ -20,6 +20,7 @@ class Connector::Impl {
   const std::string server_text;
   const std::string user_agent;
   const std::string tls_name;  // whom the server must prove to be
+  const bool compression;      // worth asking for
 
   Credentials& credentials() { return *credentials_; }
 

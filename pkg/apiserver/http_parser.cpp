@@ -197,8 +197,6 @@ Result<> HttpResponseParser::start_body(const HttpHead& head) {
         return malformed("a bad Content-Length");
       }
       length = parsed;
-    } else if (name == "content-encoding" && lower_case(value) != "identity") {
-      return fail(Errc::Unsupported, "the server compressed its answer, which was not asked for");
     }
   }
   if (chunked && length) {

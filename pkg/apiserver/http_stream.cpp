@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "apiserver/connector_impl.h"
+#include "apiserver/inflate.h"
 
 namespace shunt::apiserver {
 namespace {
@@ -24,12 +25,53 @@ bool broke(const Exchange& exchange) {
          (exchange.end.error().sys_errno == ECONNRESET || exchange.end.error().sys_errno == EPIPE);
 }
 
+// The body of one answer on its way to the sink, compressed or not. What is wrong with the coding
+// stops the parser and is told at the end.
+class Body {
+ public:
+  Body(bool gzip_asked, const AnswerSink& sink) : gzip_asked_(gzip_asked), sink_(&sink) {}
+
+  bool begin(const HttpHead& head) {
+    const std::string_view coding = head.header("content-encoding");
+    if (coding == "gzip" && gzip_asked_) {
+      inflater_.emplace();
+    } else if (!coding.empty() && coding != "identity") {
+      problem_ =
+          fail(Errc::Unsupported, "the server coded its answer in a way that was not asked for");
+    }
+    return problem_.has_value();
+  }
+  bool take(std::string_view piece) {
+    if (!inflater_) {
+      return sink_->on_body(piece);
+    }
+    const auto fed = inflater_->feed(piece, sink_->on_body);
+    if (!fed) {
+      problem_ = tl::unexpected(fed.error());
+    }
+    return fed && *fed;
+  }
+  // All bytes of the body were taken.
+  void end() {
+    if (problem_ && inflater_ && !inflater_->complete()) {
+      problem_ = fail(Errc::Invalid, "the gzip body of the answer ends too early");
+    }
+  }
+  const Result<>& problem() const { return problem_; }
+
+ private:
+  bool gzip_asked_;
+  const AnswerSink* sink_;
+  std::optional<Inflater> inflater_;
+  Result<> problem_;
+};
+
 }  // namespace
 
 HttpStream::HttpStream(Connector& connector, HttpOptions options)
     : connector_(connector.impl()), options_(options) {}
 
-Exchange HttpStream::get(const std::string& target, const AnswerSink& sink) {
+Exchange HttpStream::get(const Request& request, const AnswerSink& sink) {
   const auto identity = connector_.credentials().current(options_.stop_fd);
   if (!identity) {
     Error error = identity.error();
@@ -37,10 +79,11 @@ Exchange HttpStream::get(const std::string& target, const AnswerSink& sink) {
     error.sys_errno = error.sys_errno == ECANCELED ? ECANCELED : 0;
     return {std::nullopt, fail("credentials", std::move(error))};
   }
-  const std::string request = request_text(target, **identity);
+  const bool gzip = request.may_be_compressed && connector_.compression;
+  const std::string text = request_text(request, gzip, **identity);
   Exchange out;
   if (auto kept = take_kept(**identity)) {
-    out = exchange(std::move(*kept), request, sink);
+    out = exchange(std::move(*kept), text, gzip, sink);
     if (broke(out)) {
       out = {};  // the server closed it while it was idle: not an answer to this request
     } else {
@@ -51,7 +94,7 @@ Exchange HttpStream::get(const std::string& target, const AnswerSink& sink) {
   if (!connection) {
     return {std::nullopt, tl::unexpected(connection.error())};
   }
-  return exchange({std::move(*connection), (*identity)->generation}, request, sink);
+  return exchange({std::move(*connection), (*identity)->generation}, text, gzip, sink);
 }
 
 std::optional<HttpStream::Kept> HttpStream::take_kept(const Identity& identity) {
@@ -62,16 +105,19 @@ std::optional<HttpStream::Kept> HttpStream::take_kept(const Identity& identity) 
   return out;
 }
 
-Exchange HttpStream::exchange(Kept kept, const std::string& request, const AnswerSink& sink) {
+Exchange HttpStream::exchange(
+    Kept kept, const std::string& text, bool gzip, const AnswerSink& sink) {
   Exchange out;
+  Body body(gzip, sink);
   HttpResponseParser parser(
       [&](const HttpHead& head) {
-        out.head = AnswerHead{head.status, retry_after(head)};
-        return sink.on_head(*out.head);
+        out.head =
+            AnswerHead{head.status, retry_after(head), std::string(head.header("content-type"))};
+        return body.begin(head) && sink.on_head(*out.head);
       },
-      sink.on_body);
+      [&](std::string_view piece) { return body.take(piece); });
   const auto deadline = [&] { return Deadline::in(options_.stall_timeout, options_.stop_fd); };
-  out.end = kept.connection.write(request, deadline());
+  out.end = kept.connection.write(text, deadline());
   while (out.end && !parser.complete() && !parser.stopped()) {
     // A server that never pauses would otherwise keep us from noticing.
     if (stop_asked(options_.stop_fd)) {
@@ -88,6 +134,12 @@ Exchange HttpStream::exchange(Kept kept, const std::string& request, const Answe
       out.end = parser.feed({buffer_.data(), *n});
     }
   }
+  if (out.end && parser.complete() && !parser.stopped()) {
+    body.end();
+  }
+  if (!body.problem()) {
+    out.end = body.problem();
+  }
   if (out.head && out.head->status == 401) {
     connector_.credentials().refused(kept.generation);
   } else if (out.end && parser.reusable()) {
@@ -96,15 +148,16 @@ Exchange HttpStream::exchange(Kept kept, const std::string& request, const Answe
   return out;
 }
 
-std::string HttpStream::request_text(const std::string& target, const Identity& identity) const {
-  std::string out = "GET " + connector_.server.base_path + target + " HTTP/1.1\r\n";
+std::string HttpStream::request_text(
+    const Request& request, bool gzip, const Identity& identity) const {
+  std::string out = "GET " + connector_.server.base_path + request.target + " HTTP/1.1\r\n";
   const auto add = [&out](std::string_view name, std::string_view value) {
     out.append(name).append(": ").append(value).append("\r\n");
   };
   add("Host", connector_.server.host_header());
   add("User-Agent", connector_.user_agent);
-  add("Accept", "application/json");
-  add("Accept-Encoding", "identity");
+  add("Accept", request.accept);
+  add("Accept-Encoding", gzip ? "gzip" : "identity");
   for (const auto& [name, value] : identity.headers) {
     add(name, value);
   }

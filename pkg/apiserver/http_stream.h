@@ -37,7 +37,7 @@ class HttpStream final : public Transport {
 
   // Redirects are answers like any other. A connection that served a complete answer is kept for
   // the next request of the same identity.
-  Exchange get(const std::string& target, const AnswerSink& sink) override;
+  Exchange get(const Request& request, const AnswerSink& sink) override;
 
  private:
   struct Kept {
@@ -46,8 +46,8 @@ class HttpStream final : public Transport {
   };
 
   std::optional<Kept> take_kept(const Identity& identity);
-  Exchange exchange(Kept kept, const std::string& request, const AnswerSink& sink);
-  std::string request_text(const std::string& target, const Identity& identity) const;
+  Exchange exchange(Kept kept, const std::string& text, bool gzip, const AnswerSink& sink);
+  std::string request_text(const Request& request, bool gzip, const Identity& identity) const;
 
   Connector::Impl& connector_;
   const HttpOptions options_;

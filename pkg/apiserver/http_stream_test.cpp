@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "apiserver/testing/certificates.h"
+#include "apiserver/testing/gzip.h"
 #include "apiserver/testing/temp_dir.h"
 #include "apiserver/testing/test_server.h"
 #include "base/wake_fd.h"
@@ -75,10 +76,10 @@ struct Got {
   std::optional<std::chrono::seconds> retry_after;
 };
 
-Got get(HttpStream& stream, const std::string& target = "/x") {
+Got get(HttpStream& stream, const std::string& target = "/x", bool may_be_compressed = false) {
   Got out;
   const Exchange exchange = stream.get(
-      target,
+      {.target = target, .accept = "a/b, c/d", .may_be_compressed = may_be_compressed},
       {.on_head = [](const AnswerHead&) { return true; },
        .on_body =
            [&](std::string_view piece) {
@@ -109,7 +110,7 @@ TEST_CASE("a request says who asks, for what and in which form") {
   CHECK(
       got.body ==
       "GET /prefix/api?x=y HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server.port()) +
-          "\r\nUser-Agent: kube-shunt/test\r\nAccept: application/json\r\n"
+          "\r\nUser-Agent: kube-shunt/test\r\nAccept: a/b, c/d\r\n"
           "Accept-Encoding: identity\r\nAuthorization: Bearer t0ken\r\n"
           "Impersonate-User: alice\r\n\r\n");
 }
@@ -434,10 +435,76 @@ TEST_CASE("a sink that has enough ends the request in good order") {
   });
   Client client(server.url());
   const Exchange got = client.open().get(
-      "/x",
+      {.target = "/x", .accept = "a/b"},
       {.on_head = [](const AnswerHead&) { return true; },
        .on_body = [](std::string_view) { return false; }});
   CHECK(got.end);
+}
+
+std::string coded(const std::string& coding, const std::string& body) {
+  return "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Encoding: " + coding +
+         "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+TEST_CASE("gzip is asked for and undone when the answer may be compressed") {
+  const std::string text(300'000, 'x');
+  const TestServer server(secured("DNS:localhost"), [&](Peer& peer) {
+    while (const auto request = peer.request()) {
+      const bool asked = request->find("\r\nAccept-Encoding: gzip\r\n") != std::string::npos;
+      peer.send(asked ? coded("gzip", testing::gzip(text)) : coded("identity", "plain"));
+    }
+  });
+  const std::string by_name = "https://localhost:" + std::to_string(server.port());
+  {
+    Client client(by_name);
+    HttpStream& stream = client.open();
+    const Got got = get(stream, "/x", true);
+    REQUIRE(got.end);
+    CHECK(got.body == text);
+    // The same connection, and no gzip: a watch.
+    CHECK(get(stream).body == "plain");
+    CHECK(server.connections() == 1);
+  }
+  {
+    Client client(by_name, ", disable-compression: true");
+    CHECK(get(client.open(), "/x", true).body == "plain");
+  }
+}
+
+TEST_CASE("a server on a loopback address is not asked for gzip") {
+  const TestServer server(secured(), echo);
+  Client client(server.url());
+  const Got got = get(client.open(), "/x", true);
+  CHECK(got.body.find("Accept-Encoding: identity") != std::string::npos);
+}
+
+TEST_CASE("a coded answer that is broken, or was not asked for, is an error") {
+  const std::string packed = testing::gzip("hello hello hello");
+  struct Case {
+    const char* name;
+    std::string answer;
+    bool asked;
+    const char* error;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"not asked for", coded("gzip", packed), false, "was not asked for"},
+           {"another coding", coded("br", packed), true, "was not asked for"},
+           {"no gzip", coded("gzip", "hello"), true, "is corrupt"},
+           {"cut short", coded("gzip", packed.substr(0, 20)), true, "ends too early"},
+           {"empty", coded("gzip", ""), true, "ends too early"}}) {
+    DYNAMIC_SECTION(c.name) {
+      const TestServer server(secured("DNS:localhost"), [&](Peer& peer) {
+        (void)peer.request();
+        peer.send(c.answer);
+        peer.hang();
+      });
+      Client client("https://localhost:" + std::to_string(server.port()));
+      const Got got = get(client.open(), "/x", c.asked);
+      REQUIRE_FALSE(got.end);
+      CHECK(got.end.error().what.find(c.error) != std::string::npos);
+      CHECK(error_of(got) == 0);  // not a lost connection: it would only be sent again
+    }
+  }
 }
 
 TEST_CASE("a name that cannot be resolved is an error") {

@@ -145,7 +145,7 @@ void read_cluster(
   if (!cluster.text("proxy-url").empty()) {
     refuse(cluster.name() + " sets proxy-url: proxies are not supported");
   }
-  (void)cluster.flag("disable-compression");  // nothing is compressed anyway; checked for its type
+  access.disable_compression = cluster.flag("disable-compression");
   if (master.empty()) {
     const std::string server = cluster.text("server");
     if (server.empty()) {

@@ -10,32 +10,35 @@ namespace {
 
 using log::kv;
 
-constexpr std::size_t kMaxErrorBody = 2048;  // as much as client-go reads
-constexpr std::size_t kMaxListBody = std::size_t{1} << 30;
+// Of text 512 bytes are kept, but half a Status is none.
+constexpr std::size_t kMaxErrorBody = std::size_t{64} << 10;
 
 ApiError malformed(std::string what) { return {ApiFailure::Other, std::nullopt, std::move(what)}; }
 
-// An answer that is collected whole, up to a limit.
-struct Body {
+// An answer other than 200, which says what is wrong.
+struct Refusal {
   AnswerHead head;
   std::string text;
-  bool too_large = false;
 
   bool take(std::string_view piece) {
-    const std::size_t limit = head.status == 200 ? kMaxListBody : kMaxErrorBody;
-    too_large = text.size() + piece.size() > limit;
-    text.append(piece.substr(0, limit - text.size()));
-    return !too_large;
+    text.append(piece.substr(0, kMaxErrorBody - text.size()));
+    return text.size() < kMaxErrorBody;
   }
 };
+
+ApiError refused(const Refusal& refusal) {
+  return classify_answer(refusal.head.status, refusal.text, refusal.head.retry_after);
+}
 
 }  // namespace
 
 template <typename T>
 struct ListWatch<T>::Stream {
-  std::optional<Objects> initial;  // the objects of a streaming list, until its end bookmark
-  kube::JsonFramer framer;
-  Body answer;  // of an answer other than 200
+  std::optional<Listing> initial;  // a streaming list, until its end bookmark
+  Refusal refusal;                 // the head alone when the answer is 200
+  Format format = Format::Json;
+  kube::JsonFramer json;
+  kube::protobuf::Framer protobuf;
   std::optional<ApiError> error;
   std::uint64_t events = 0;
 };
@@ -81,12 +84,13 @@ void ListWatch<T>::run_cycle() {
   }
 }
 
-// Until the stream ends, live part included; what the reader holds is replaced at the end bookmark.
+// Until the stream ends, live part included.
 template <typename T>
 NextStep ListWatch<T>::streaming_list() {
   for (int incomplete = 0;;) {
     Stream stream;
     stream.initial.emplace();
+    outbox_->begin_list();
     const std::string version = version_unavailable_ ? "" : last_version_;
     const StreamEnd end = watch(
         stream,
@@ -118,7 +122,7 @@ NextStep ListWatch<T>::classic_list() {
   if (!listing) {
     return decided(NextStep::LeaveCycle, {.error = listing.error()});
   }
-  deliver(std::move(*listing));
+  finish_list(std::move(*listing));
   return NextStep::Reopen;
 }
 
@@ -139,26 +143,23 @@ tl::expected<typename ListWatch<T>::Listing, ApiError> ListWatch<T>::list(
   const bool paged = resource_version.empty() || resource_version == "0" || paginated_;
   ListRequest request{resource_version, paged ? options_.page_limit : 0, ""};
   Listing out;
+  outbox_->begin_list();
   for (;;) {
-    auto page = list_page(request);
+    auto page = list_page(request, out);
     if (!page && page.error().failure == ApiFailure::Expired && !request.continue_token.empty()) {
       // The pages took longer than the server keeps history: take everything in one answer.
       request = {resource_version, 0, ""};
       out = {};
-      page = list_page(request);
+      outbox_->begin_list();
+      page = list_page(request, out);
     }
     if (!page) {
       return tl::unexpected(page.error());
     }
-    report(page->issues);
     if (out.resource_version.empty()) {
-      out.resource_version = page->meta.resource_version;
+      out.resource_version = page->resource_version;
     }
-    for (T& item : page->items) {
-      auto object = std::make_shared<const T>(std::move(item));
-      out.objects.insert_or_assign(to_string(object->meta.key), std::move(object));
-    }
-    request.continue_token = page->meta.continue_token;
+    request.continue_token = page->continue_token;
     if (request.continue_token.empty()) {
       break;
     }
@@ -171,32 +172,54 @@ tl::expected<typename ListWatch<T>::Listing, ApiError> ListWatch<T>::list(
 }
 
 template <typename T>
-tl::expected<kube::DecodedList<T>, ApiError> ListWatch<T>::list_page(const ListRequest& request) {
-  Body body;
+tl::expected<kube::ListMeta, ApiError> ListWatch<T>::list_page(
+    const ListRequest& request, Listing& out) {
+  const kube::ListSink<T> sink{
+      .on_item =
+          [&](T&& item) {
+            upsert(std::move(item));
+            ++out.objects;
+          },
+      .on_issue = [&](kube::DecodeIssue&& issue) { report(issue); }};
+  Refusal refusal;
+  std::unique_ptr<kube::ListDecoder<T>> decoder;  // of an answer that is 200
+  Result<> decoded;
   const Exchange exchange = send(
-      list_target(query_, request),
+      {.target = list_target(query_, request), .accept = {}, .may_be_compressed = true},
       /*is_watch=*/false,
       {.on_head =
            [&](const AnswerHead& head) {
-             body = {.head = head, .text = {}};
+             refusal = {.head = head, .text = {}};
+             if (head.status == 200) {
+               decoder = list_decoder<T>(format_of(head.content_type), sink);
+             }
              return true;
            },
-       .on_body = [&](std::string_view piece) { return body.take(piece); }});
+       .on_body =
+           [&](std::string_view piece) {
+             if (!decoder) {
+               return refusal.take(piece);
+             }
+             decoded = decoder->feed(piece);
+             return decoded.has_value();
+           }});
   if (exchange.head && exchange.head->status != 200) {
-    return tl::unexpected(
-        classify_answer(exchange.head->status, body.text, exchange.head->retry_after));
+    return tl::unexpected(refused(refusal));
   }
   if (!exchange.end) {
     return tl::unexpected(classify_transport(exchange.end.error()));
   }
-  if (body.too_large) {
-    return tl::unexpected(malformed("a list of more than 1 GiB"));
-  }
-  auto decoded = kube::decode_list<T>(body.text);
   if (!decoded) {
     return tl::unexpected(malformed(decoded.error().what));
   }
-  return std::move(*decoded);
+  if (!decoder) {
+    return tl::unexpected(malformed("an answer without a head"));
+  }
+  auto meta = decoder->finish();
+  if (!meta) {
+    return tl::unexpected(malformed(meta.error().what));
+  }
+  return std::move(*meta);
 }
 
 template <typename T>
@@ -206,21 +229,23 @@ StreamEnd ListWatch<T>::watch(Stream& stream, const WatchRequest& request) {
     const std::lock_guard lock(status_mutex_);
     ++status_.watches;
   }
+  const auto take = [&](std::string_view frame) { return take_frame(stream, frame); };
   const Exchange exchange = send(
-      watch_target(query_, request),
+      {.target = watch_target(query_, request), .accept = {}},
       /*is_watch=*/true,
       {.on_head =
            [&](const AnswerHead& head) {
-             stream.answer = {.head = head, .text = {}};
+             stream.refusal = {.head = head, .text = {}};
+             stream.format = format_of(head.content_type);
              return true;
            },
        .on_body =
            [&](std::string_view piece) {
-             if (stream.answer.head.status != 200) {
-               return stream.answer.take(piece);
+             if (stream.refusal.head.status != 200) {
+               return stream.refusal.take(piece);
              }
-             const auto fed = stream.framer.feed(
-                 piece, [&](std::string_view frame) { return take_frame(stream, frame); });
+             const auto fed = stream.format == Format::Protobuf ? stream.protobuf.feed(piece, take)
+                                                                : stream.json.feed(piece, take);
              if (!fed) {
                stream.error = malformed(fed.error().what);
              }
@@ -231,8 +256,7 @@ StreamEnd ListWatch<T>::watch(Stream& stream, const WatchRequest& request) {
       .events = stream.events,
       .lasted = std::chrono::duration_cast<Millis>(waiter_->now() - started)};
   if (exchange.head && exchange.head->status != 200) {
-    end.error =
-        classify_answer(exchange.head->status, stream.answer.text, exchange.head->retry_after);
+    end.error = refused(stream.refusal);
   } else if (!exchange.end) {
     ApiError error = classify_transport(exchange.end.error());
     if (error.failure != ApiFailure::Lost) {
@@ -244,7 +268,7 @@ StreamEnd ListWatch<T>::watch(Stream& stream, const WatchRequest& request) {
 
 template <typename T>
 bool ListWatch<T>::take_frame(Stream& stream, std::string_view frame) {
-  auto event = kube::decode_watch_event<T>(frame);
+  auto event = decode_watch_event<T>(stream.format, frame);
   if (!event) {
     stream.error = malformed(event.error().what);
     return false;
@@ -253,7 +277,9 @@ bool ListWatch<T>::take_frame(Stream& stream, std::string_view frame) {
     stream.error = classify_status(event->status);
     return false;
   }
-  report(event->issues);
+  for (const kube::DecodeIssue& issue : event->issues) {
+    report(issue);
+  }
   ++stream.events;
   if (stream.initial) {
     take_initial_event(stream, std::move(*event));
@@ -269,17 +295,17 @@ void ListWatch<T>::take_initial_event(Stream& stream, kube::WatchEvent<T> event)
   switch (event.type) {
     case kube::EventType::Bookmark:
       if (event.initial_events_end) {
-        deliver({event.meta.resource_version, std::move(*stream.initial)});
+        finish_list({event.meta.resource_version, stream.initial->objects});
         stream.initial.reset();
       }
       break;
     case kube::EventType::Deleted:
-      stream.initial->erase(to_string(event.meta.key));
+      outbox_->remove(to_string(event.meta.key));
       break;
     default:
       if (event.object) {
-        stream.initial->insert_or_assign(
-            to_string(event.meta.key), std::make_shared<const T>(std::move(*event.object)));
+        upsert(std::move(*event.object));
+        ++stream.initial->objects;
       }
   }
 }
@@ -292,7 +318,7 @@ void ListWatch<T>::take_live_event(kube::WatchEvent<T> event) {
       outbox_->remove(to_string(event.meta.key));
     }
   } else if (event.type != kube::EventType::Bookmark && event.object) {
-    outbox_->upsert(to_string(event.meta.key), std::make_shared<const T>(std::move(*event.object)));
+    upsert(std::move(*event.object));
   }
   if (!event.meta.resource_version.empty()) {
     last_version_ = event.meta.resource_version;
@@ -302,7 +328,7 @@ void ListWatch<T>::take_live_event(kube::WatchEvent<T> event) {
 }
 
 template <typename T>
-Exchange ListWatch<T>::send(const std::string& target, bool is_watch, const AnswerSink& sink) {
+Exchange ListWatch<T>::send(Request request, bool is_watch, const AnswerSink& sink) {
   const AnswerSink watched{
       .on_head =
           [&](const AnswerHead& head) {
@@ -315,9 +341,13 @@ Exchange ListWatch<T>::send(const std::string& target, bool is_watch, const Answ
             return sink.on_body(piece);
           }};
   for (int resends = 0;; ++resends) {
-    Exchange exchange = transport_->get(target, watched);
+    request.accept = json_only_ ? std::string(kJsonType) : options_.accept;
+    Exchange exchange = transport_->get(request, watched);
+    if (refuses_format(exchange)) {
+      continue;  // once in a life
+    }
     const auto delay = resend_delay(exchange, is_watch);
-    if (!delay || resends == kMaxResends || !waiter_->wait(*delay)) {
+    if (!delay || resends >= kMaxResends || !waiter_->wait(*delay)) {
       return exchange;
     }
     log::debug(
@@ -326,15 +356,36 @@ Exchange ListWatch<T>::send(const std::string& target, bool is_watch, const Answ
   }
 }
 
+// Extension API servers, and what stands before a server, may know JSON alone.
 template <typename T>
-void ListWatch<T>::deliver(Listing listing) {
-  const std::size_t count = listing.objects.size();
+bool ListWatch<T>::refuses_format(const Exchange& exchange) {
+  const int status = exchange.head ? exchange.head->status : 0;
+  if ((status != 406 && status != 415) || json_only_ || options_.accept == kJsonType) {
+    return false;
+  }
+  json_only_ = true;
+  log::info(
+      "the server has no protobuf here, JSON from now on",
+      {kv("resource", query_.name), kv("status", status)});
+  return true;
+}
+
+template <typename T>
+void ListWatch<T>::upsert(T&& object) {
+  std::string key = to_string(object.meta.key);
+  outbox_->upsert(std::move(key), std::make_shared<const T>(std::move(object)));
+}
+
+template <typename T>
+void ListWatch<T>::finish_list(Listing listing) {
   last_version_ = std::move(listing.resource_version);
   version_unavailable_ = false;
-  outbox_->replace(std::move(listing.objects));
+  outbox_->end_list();
   log::info(
       "listed",
-      {kv("resource", query_.name), kv("objects", count), kv("resource_version", last_version_)});
+      {kv("resource", query_.name),
+       kv("objects", listing.objects),
+       kv("resource_version", last_version_)});
   const std::lock_guard lock(status_mutex_);
   status_.synced = true;
   ++status_.lists;
@@ -342,18 +393,13 @@ void ListWatch<T>::deliver(Listing listing) {
 }
 
 template <typename T>
-void ListWatch<T>::report(const std::vector<kube::DecodeIssue>& issues) {
-  if (issues.empty()) {
-    return;
-  }
-  for (const kube::DecodeIssue& issue : issues) {
-    log::warn(
-        issue.object_lost ? "object set aside: it cannot be decoded"
-                          : "part of an object set aside: it cannot be decoded",
-        {kv("resource", query_.name), kv("object", issue.object), kv("issue", issue.what)});
-  }
+void ListWatch<T>::report(const kube::DecodeIssue& issue) {
+  log::warn(
+      issue.object_lost ? "object set aside: it cannot be decoded"
+                        : "part of an object set aside: it cannot be decoded",
+      {kv("resource", query_.name), kv("object", issue.object), kv("issue", issue.what)});
   const std::lock_guard lock(status_mutex_);
-  status_.decode_errors += issues.size();
+  ++status_.decode_errors;
 }
 
 template <typename T>

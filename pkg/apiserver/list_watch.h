@@ -14,6 +14,7 @@
 #include "apiserver/watch_request.h"
 #include "apiserver/watch_rules.h"
 #include "kube/decode_json.h"
+#include "kube/decode_protobuf.h"
 
 namespace shunt::apiserver {
 
@@ -32,10 +33,10 @@ class ListWatch {
   ReflectorStatus status() const;
 
  private:
-  using Objects = std::map<std::string, std::shared_ptr<const T>>;
+  // A complete list, whose objects are in the outbox already.
   struct Listing {
     std::string resource_version;
-    Objects objects;
+    std::size_t objects = 0;
   };
   struct Stream;  // one open watch
 
@@ -45,16 +46,20 @@ class ListWatch {
   NextStep live_watch();
 
   tl::expected<Listing, ApiError> list(const std::string& resource_version);
-  tl::expected<kube::DecodedList<T>, ApiError> list_page(const ListRequest& request);
+  // The objects go out as they arrive; when the page turns out to be broken some of them have,
+  // which does no harm: each is what the server has, and a list that does not end removes nothing.
+  tl::expected<kube::ListMeta, ApiError> list_page(const ListRequest& request, Listing& out);
 
   StreamEnd watch(Stream& stream, const WatchRequest& request);
   bool take_frame(Stream& stream, std::string_view frame);
   void take_initial_event(Stream& stream, kube::WatchEvent<T> event);
   void take_live_event(kube::WatchEvent<T> event);
 
-  Exchange send(const std::string& target, bool is_watch, const AnswerSink& sink);
-  void deliver(Listing listing);
-  void report(const std::vector<kube::DecodeIssue>& issues);
+  Exchange send(Request request, bool is_watch, const AnswerSink& sink);
+  bool refuses_format(const Exchange& exchange);
+  void finish_list(Listing listing);
+  void upsert(T&& object);
+  void report(const kube::DecodeIssue& issue);
   NextStep decided(NextStep next, const StreamEnd& end) const;
   bool back_off();
   std::chrono::seconds watch_timeout();
@@ -71,6 +76,7 @@ class ListWatch {
   std::string last_version_;          // "": nothing seen yet
   bool version_unavailable_ = false;  // the server does not have last_version_
   bool paginated_ = false;            // lists at "0" turned out to be paged
+  bool json_only_ = false;            // the server has nothing else for this resource
 
   mutable std::mutex status_mutex_;
   ReflectorStatus status_;

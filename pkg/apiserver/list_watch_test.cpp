@@ -4,142 +4,17 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
-#include <deque>
 #include <fstream>
 #include <iterator>
+
+#include "apiserver/testing/list_watch_world.h"
 
 namespace shunt::apiserver {
 namespace {
 
+using namespace testing;  // NOLINT(google-build-using-namespace): the script is what this file is
+                          // about
 using kube::Service;
-using Lines = std::vector<std::string>;
-
-std::string parameter(const std::string& target, const std::string& name) {
-  const auto query = target.find('?');
-  const auto at = target.find("&" + name + "=", query);
-  const auto begin = at != std::string::npos ? at + name.size() + 2 : std::string::npos;
-  if (begin == std::string::npos) {
-    return "-";
-  }
-  return target.substr(begin, target.find('&', begin) - begin);
-}
-
-// "list rv=0 limit=500", "watchlist rv=-", "watch rv=12": what the rules are about.
-std::string request_line(const std::string& target) {
-  if (target.find("watch=true") == std::string::npos) {
-    std::string out = "list rv=" + parameter(target, "resourceVersion");
-    if (parameter(target, "limit") != "-") {
-      out += " limit=" + parameter(target, "limit");
-    }
-    return parameter(target, "continue") == "-"
-               ? out
-               : out + " continue=" + parameter(target, "continue");
-  }
-  const bool initial = parameter(target, "sendInitialEvents") == "true";
-  return (initial ? "watchlist rv=" : "watch rv=") + parameter(target, "resourceVersion");
-}
-
-struct Answer {
-  std::optional<int> status = 200;
-  Lines pieces;
-  Result<> end;
-  Millis lasts{5000};
-  std::optional<std::chrono::seconds> retry_after = std::nullopt;
-};
-
-Answer ok(Lines pieces, Millis lasts = Millis(5000)) {
-  return {.status = 200, .pieces = std::move(pieces), .end = {}, .lasts = lasts};
-}
-Answer cut(Lines pieces, int error, Millis lasts = Millis(5000)) {
-  Answer out = ok(std::move(pieces), lasts);
-  out.end = fail(Errc::Again, "cut", error);
-  return out;
-}
-Answer no_answer(int error) {
-  return {.status = std::nullopt, .pieces = {}, .end = fail(Errc::Again, "no answer", error)};
-}
-Answer refused(int status, std::string body, std::optional<std::chrono::seconds> after = {}) {
-  return {
-      .status = status,
-      .pieces = {std::move(body)},
-      .end = {},
-      .lasts = Millis(1),
-      .retry_after = after};
-}
-
-// A server with a script, a clock that moves only when somebody waits, and the reader's side of the
-// mailbox, all writing to one list of what happened. The end of the script stops the machine.
-class World final : public Transport, public Waiter {
- public:
-  World() : outbox(wake_) {}
-
-  Exchange get(const std::string& target, const AnswerSink& sink) override {
-    note_mail();
-    lines.push_back(request_line(target));
-    targets.push_back(target);
-    if (script.empty()) {
-      stopped_ = true;
-      return {std::nullopt, fail(Errc::Again, "stopped", ECANCELED)};
-    }
-    const Answer answer = script.front();
-    script.pop_front();
-    Exchange out{std::nullopt, answer.end};
-    bool go_on = true;
-    if (answer.status) {
-      out.head = AnswerHead{*answer.status, answer.retry_after};
-      go_on = sink.on_head(*out.head);
-    }
-    for (const std::string& piece : answer.pieces) {
-      if (!go_on) {
-        out.end = {};
-        break;
-      }
-      go_on = sink.on_body(piece);
-      note_mail();
-    }
-    now_ += answer.lasts;
-    return out;
-  }
-
-  Clock::time_point now() const override { return now_; }
-  bool stopping() const override { return stopped_; }
-  bool wait(Millis delay) override {
-    note_mail();
-    if (stopped_) {
-      return false;
-    }
-    lines.push_back("wait " + std::to_string(delay.count()));
-    now_ += delay;
-    return true;
-  }
-
-  void note_mail() {
-    auto mail = outbox.drain();
-    if (mail.replacement) {
-      std::string line = "replace";
-      for (const auto& [key, object] : *mail.replacement) {
-        line += " " + key + "@" + object->meta.resource_version;
-      }
-      lines.push_back(line);
-    }
-    for (const auto& [key, object] : mail.changes) {
-      lines.push_back(
-          object ? "put " + key + "@" + (*object)->meta.resource_version : "del " + key);
-    }
-  }
-
-  Lines lines;
-  Lines targets;
-  std::deque<Answer> script;
-
- private:
-  WakeFd wake_;
-  Clock::time_point now_{std::chrono::hours(1)};
-  bool stopped_ = false;
-
- public:
-  ListWatch<Service>::Outbox outbox;
-};
 
 std::string object(const std::string& name, int version) {
   return R"({"metadata":{"name":")" + name + R"(","namespace":"ns","resourceVersion":")" +
@@ -188,29 +63,6 @@ const std::string& too_large() {
   return text;
 }
 
-struct Outcome {
-  Lines lines;
-  Lines targets;
-  ReflectorStatus status;
-};
-
-Outcome play(std::deque<Answer> script, const ReflectorOptions& options = {}) {
-  World world;
-  world.script = std::move(script);
-  ListWatch<Service> machine(
-      options, world, world, [] { return 0.0; }, world.outbox);
-  machine.run();
-  world.note_mail();
-  return {world.lines, world.targets, machine.status()};
-}
-Lines lines_of(std::deque<Answer> script) { return play(std::move(script)).lines; }
-Lines classic(std::deque<Answer> script, std::int64_t page_limit = 500) {
-  ReflectorOptions options;
-  options.streaming_lists = false;
-  options.page_limit = page_limit;
-  return play(std::move(script), options).lines;
-}
-
 TEST_CASE("a streaming list replaces once, at its end bookmark, and goes on live") {
   const Outcome got = play({ok(
       {added("b", 7),
@@ -236,9 +88,9 @@ TEST_CASE("a streaming list replaces once, at its end bookmark, and goes on live
 
 TEST_CASE("a streaming list asks for what it is") {
   const Outcome got = play({});
-  REQUIRE(got.targets.size() == 1);
+  REQUIRE(got.requests.size() == 1);
   CHECK(
-      got.targets[0] ==
+      got.requests[0].target ==
       "/api/v1/services?watch=true&allowWatchBookmarks=true"
       "&labelSelector=%21service.kubernetes.io%2Fservice-proxy-name"
       "&fieldSelector=spec.clusterIP%21%3DNone"
@@ -615,8 +467,8 @@ TEST_CASE("the server is asked to end a watch between one and two times the mini
   ListWatch<Service> machine(
       {}, world, world, [] { return 0.999; }, world.outbox);
   machine.run();
-  CHECK(parameter(world.targets[0], "timeoutSeconds") == "599");
-  CHECK(parameter(world.targets[0], "timeout") == "9m59s");
+  CHECK(parameter(world.requests[0].target, "timeoutSeconds") == "599");
+  CHECK(parameter(world.requests[0].target, "timeout") == "9m59s");
 }
 
 TEST_CASE("each byte of an answer is contact") {

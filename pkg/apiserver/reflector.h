@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "apiserver/content.h"
 #include "base/backoff.h"
 #include "base/mailbox.h"
 #include "kube/endpoint_slice.h"
@@ -31,6 +32,7 @@ struct ReflectorOptions {
       300};  // the server is asked to end a watch after [min, 2*min)
   Backoff::Shape backoff;
   std::int64_t page_limit = 500;
+  std::string accept{kAnyAccept};  // content.h
 };
 
 struct ReflectorStatus {

@@ -59,25 +59,24 @@ struct Fixture {
       (void)::poll(&fd, 1, 100);
       wake.clear();
       auto mail = outbox.drain();
-      if (mail.replacement) {
-        ++replacements;
-        held.clear();
-        for (const auto& [key, node] : *mail.replacement) {
-          held[key] = node->meta.resource_version;
-        }
-      }
-      for (const auto& [key, node] : mail.changes) {
-        if (node) {
-          held[key] = (*node)->meta.resource_version;
+      for (const auto& [key, slot] : mail.changes) {
+        if (slot.value) {
+          held[key] = (*slot.value)->meta.resource_version;
+          lists[key] = slot.list;
         } else {
           held.erase(key);
         }
+      }
+      if (mail.listed) {
+        ++replacements;
+        std::erase_if(held, [&](const auto& one) { return lists[one.first] < *mail.listed; });
       }
     }
     return held;
   }
 
   using Held = std::map<std::string, std::string>;
+  std::map<std::string, std::uint32_t> lists;  // the last list that an object was seen after
   Authority authority;
   TestServer server;
   TempDir dir;

@@ -13,9 +13,18 @@
 
 namespace shunt::apiserver {
 
+struct Request {
+  std::string target;  // "/api/v1/..."
+  std::string accept;
+  // The answer may be large and ends by itself: whoever carries it may have it compressed on the
+  // way. What the sink gets is plain.
+  bool may_be_compressed = false;
+};
+
 struct AnswerHead {
   int status = 0;
   std::optional<std::chrono::seconds> retry_after;
+  std::string content_type;
 };
 
 // Called while the answer arrives, on the thread of the request. Returning false ends the request,
@@ -35,8 +44,8 @@ struct Exchange {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // GET `target` ("/api/v1/..."), with credentials.
-  virtual Exchange get(const std::string& target, const AnswerSink& sink) = 0;
+  // GET, with credentials.
+  virtual Exchange get(const Request& request, const AnswerSink& sink) = 0;
 };
 
 class Waiter {
