@@ -1,47 +1,36 @@
 #include "store/object_store.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 namespace shunt::store {
 namespace {
 
-kube::ObjectKey owner(const kube::EndpointSlice& slice) {
-  return {slice.meta.key.name_space, slice.service_name};
+// Keys of what was last seen before this list, in order, so that the same list has the same effect
+// whatever the hash table thinks.
+template <typename Map>
+std::vector<kube::ObjectKey> older_keys(const Map& held, ListNumber list, const auto& is_held) {
+  std::vector<kube::ObjectKey> older;
+  for (const auto& [key, record] : held) {
+    if (record.list < list && is_held(record)) {
+      older.push_back(key);
+    }
+  }
+  std::sort(older.begin(), older.end());
+  return older;
 }
 
 template <typename Map>
-std::vector<kube::ObjectKey> sorted_keys(const Map& map) {
+std::vector<kube::ObjectKey> sorted_keys(const Map& map, const auto& counts) {
   std::vector<kube::ObjectKey> keys;
   keys.reserve(map.size());
-  for (const auto& [key, value] : map) {
-    keys.push_back(key);
+  for (const auto& [key, record] : map) {
+    if (counts(record)) {
+      keys.push_back(key);
+    }
   }
   std::sort(keys.begin(), keys.end());
   return keys;
-}
-
-// Keys that are held but not in the complete list, in order, so that the same list has the same
-// effect whatever the hash table thinks.
-template <typename Map, typename T>
-std::vector<kube::ObjectKey> absent_keys(
-    const Map& held, const std::vector<std::shared_ptr<const T>>& all) {
-  std::unordered_set<kube::ObjectKey> listed;
-  listed.reserve(all.size());
-  for (const auto& object : all) {
-    if (object) {
-      listed.insert(object->meta.key);
-    }
-  }
-  std::vector<kube::ObjectKey> absent;
-  for (const auto& [key, object] : held) {
-    if (!listed.contains(key)) {
-      absent.push_back(key);
-    }
-  }
-  std::sort(absent.begin(), absent.end());
-  return absent;
 }
 
 bool same_but_for_version(const kube::Node& a, const kube::Node& b) {
@@ -52,24 +41,46 @@ bool same_but_for_version(const kube::Node& a, const kube::Node& b) {
 
 }  // namespace
 
-bool ObjectStore::upsert(ServicePtr service) {
+bool ObjectStore::exchange(Packed& held, Packed next) {
+  if (held == next) {
+    release(next, names_);
+    return false;
+  }
+  release(held, names_);
+  held = std::move(next);
+  return true;
+}
+
+void ObjectStore::forget_if_empty(Services::iterator service) {
+  if (service->second.service.empty() && service->second.slices.empty()) {
+    services_.erase(service);
+  }
+}
+
+bool ObjectStore::upsert(const ServicePtr& service, ListNumber list) {
   if (!service) {
     return false;
   }
-  ServicePtr& held = services_[service->meta.key];
-  if (held && *held == *service) {
+  ServiceRecord& record = services_[service->meta.key];
+  record.list = list;
+  const bool is_new = record.service.empty();
+  if (!exchange(record.service, pack(*service, names_))) {
     return false;
   }
-  held = std::move(service);
-  changes_.services.insert(held->meta.key);
+  service_count_ += is_new ? 1 : 0;
+  changes_.services.insert(service->meta.key);
   return true;
 }
 
 bool ObjectStore::remove_service(const kube::ObjectKey& key) {
-  if (services_.erase(key) == 0) {
+  const auto found = services_.find(key);
+  if (found == services_.end() || found->second.service.empty()) {
     return false;
   }
+  (void)exchange(found->second.service, {});  // it is held, hence another
+  --service_count_;
   changes_.services.insert(key);
+  forget_if_empty(found);
   return true;
 }
 
@@ -81,25 +92,28 @@ bool ObjectStore::is_usable(const kube::EndpointSlice& slice) const {
   return owned && named && of_our_family;
 }
 
-bool ObjectStore::upsert(SlicePtr slice) {
+bool ObjectStore::upsert(const SlicePtr& slice, ListNumber list) {
   if (!slice) {
     return false;
   }
   if (!is_usable(*slice)) {
     return remove_slice(slice->meta.key);
   }
-  SlicePtr& held = slices_[slice->meta.key];
-  if (held && *held == *slice) {
+  SliceEntry& entry = *slices_.try_emplace(slice->meta.key).first;
+  SliceRecord& record = entry.second;
+  record.list = list;
+  if (!exchange(record.slice, pack(*slice, names_))) {
     return false;
   }
-  const kube::ObjectKey service = owner(*slice);
-  if (held && owner(*held) != service) {
-    note_slice_removed(owner(*held));
-    detach(*held);
+  const kube::ObjectKey service{slice->meta.key.name_space, slice->service_name};
+  if (record.owner != nullptr && record.owner->first != service) {
+    note_slice_removed(record.owner->first);
+    detach(entry);
   }
-  slices_by_service_[service].insert_or_assign(slice->meta.key.name, slice);
-  held = std::move(slice);
-  note_slice_added(service, *held);
+  if (record.owner == nullptr) {
+    attach(entry, service);
+  }
+  note_slice_added(service, *slice);
   return true;
 }
 
@@ -108,18 +122,37 @@ bool ObjectStore::remove_slice(const kube::ObjectKey& key) {
   if (found == slices_.end()) {
     return false;
   }
-  note_slice_removed(owner(*found->second));
-  detach(*found->second);
+  note_slice_removed(found->second.owner->first);
+  detach(*found);
+  release(found->second.slice, names_);
   slices_.erase(found);
   return true;
 }
 
-void ObjectStore::detach(const kube::EndpointSlice& slice) {
-  const auto siblings = slices_by_service_.find(owner(slice));
-  siblings->second.erase(slice.meta.key.name);
-  if (siblings->second.empty()) {
-    slices_by_service_.erase(siblings);
-  }
+namespace {
+
+template <typename Entry>
+bool by_name(const Entry* a, const Entry* b) {
+  return a->first.name < b->first.name;
+}
+
+}  // namespace
+
+void ObjectStore::attach(SliceEntry& slice, const kube::ObjectKey& service) {
+  auto& owner = *services_.try_emplace(service).first;
+  auto& siblings = owner.second.slices;
+  const SliceEntry* entry = &slice;
+  siblings.insert(
+      std::upper_bound(siblings.begin(), siblings.end(), entry, by_name<SliceEntry>), entry);
+  slice.second.owner = &owner;
+}
+
+void ObjectStore::detach(SliceEntry& slice) {
+  const auto owner = services_.find(slice.second.owner->first);
+  auto& siblings = owner->second.slices;
+  siblings.erase(std::find(siblings.begin(), siblings.end(), &slice));
+  slice.second.owner = nullptr;
+  forget_if_empty(owner);
 }
 
 void ObjectStore::note_slice_added(
@@ -137,7 +170,7 @@ void ObjectStore::note_slice_removed(const kube::ObjectKey& service) {
   changes_.trigger_times_ns.erase(service);
 }
 
-void ObjectStore::upsert(NodePtr node) {
+void ObjectStore::upsert(NodePtr node, ListNumber /*list*/) {
   if (!node) {
     return;
   }
@@ -149,15 +182,16 @@ void ObjectStore::upsert(NodePtr node) {
 
 void ObjectStore::remove_node() {}
 
-void ObjectStore::upsert(ServiceCidrPtr cidr) {
+void ObjectStore::upsert(ServiceCidrPtr cidr, ListNumber list) {
   if (!cidr) {
     return;
   }
-  ServiceCidrPtr& held = cidrs_[cidr->meta.key];
-  if (!held || held->cidrs != cidr->cidrs) {
+  CidrRecord& held = cidrs_[cidr->meta.key];
+  held.list = list;
+  if (!held.cidr || held.cidr->cidrs != cidr->cidrs) {
     changes_.service_cidrs = true;
   }
-  held = std::move(cidr);
+  held.cidr = std::move(cidr);
 }
 
 void ObjectStore::remove_service_cidr(const kube::ObjectKey& key) {
@@ -166,57 +200,105 @@ void ObjectStore::remove_service_cidr(const kube::ObjectKey& key) {
   }
 }
 
-void ObjectStore::replace_services(std::vector<ServicePtr> all) {
-  for (const kube::ObjectKey& key : absent_keys(services_, all)) {
+void ObjectStore::services_listed(ListNumber list) {
+  const auto is_held = [](const ServiceRecord& record) { return !record.service.empty(); };
+  for (const kube::ObjectKey& key : older_keys(services_, list, is_held)) {
     (void)remove_service(key);  // it is held, hence a change
-  }
-  for (ServicePtr& service : all) {
-    (void)upsert(std::move(service));  // the dirty keys say what changed
   }
   services_listed_ = true;
 }
 
-void ObjectStore::replace_slices(std::vector<SlicePtr> all) {
-  for (const kube::ObjectKey& key : absent_keys(slices_, all)) {
+void ObjectStore::slices_listed(ListNumber list) {
+  const auto is_held = [](const SliceRecord&) { return true; };
+  for (const kube::ObjectKey& key : older_keys(slices_, list, is_held)) {
     (void)remove_slice(key);  // it is held, hence a change
-  }
-  for (SlicePtr& slice : all) {
-    (void)upsert(std::move(slice));  // the dirty keys say what changed
   }
   slices_listed_ = true;
 }
 
-void ObjectStore::replace_nodes(std::vector<NodePtr> all) {
-  // The list is selected by name, so it holds one Node or none.
-  if (!all.empty()) {
-    upsert(std::move(all.front()));
-  }
-  node_listed_ = true;
-}
+// The list is selected by name, so it holds one Node or none.
+void ObjectStore::nodes_listed() { node_listed_ = true; }
 
-void ObjectStore::replace_service_cidrs(std::vector<ServiceCidrPtr> all) {
-  for (const kube::ObjectKey& key : absent_keys(cidrs_, all)) {
+void ObjectStore::service_cidrs_listed(ListNumber list) {
+  const auto is_held = [](const CidrRecord&) { return true; };
+  for (const kube::ObjectKey& key : older_keys(cidrs_, list, is_held)) {
     remove_service_cidr(key);
-  }
-  for (ServiceCidrPtr& cidr : all) {
-    upsert(std::move(cidr));
   }
   changes_.service_cidrs = changes_.service_cidrs || !cidrs_listed_;  // even an empty list is news
   cidrs_listed_ = true;
 }
 
+namespace {
+
+// Numbers what is held of the objects of a list.
+template <typename Map, typename T>
+void mark(Map& held, const std::vector<std::shared_ptr<const T>>& all, ListNumber list) {
+  for (const auto& object : all) {
+    if (object) {
+      if (const auto found = held.find(object->meta.key); found != held.end()) {
+        found->second.list = list;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void ObjectStore::replace_services(const std::vector<ServicePtr>& all) {
+  const ListNumber list = ++replacements_;
+  mark(services_, all, list);
+  services_listed(list);
+  for (const ServicePtr& service : all) {
+    (void)upsert(service, list);  // the dirty keys say what changed
+  }
+}
+
+void ObjectStore::replace_slices(const std::vector<SlicePtr>& all) {
+  const ListNumber list = ++replacements_;
+  mark(slices_, all, list);
+  slices_listed(list);
+  for (const SlicePtr& slice : all) {
+    (void)upsert(slice, list);  // the dirty keys say what changed
+  }
+}
+
+void ObjectStore::replace_nodes(std::vector<NodePtr> all) {
+  if (!all.empty()) {
+    upsert(std::move(all.front()));
+  }
+  nodes_listed();
+}
+
+void ObjectStore::replace_service_cidrs(std::vector<ServiceCidrPtr> all) {
+  const ListNumber list = ++replacements_;
+  for (ServiceCidrPtr& cidr : all) {
+    upsert(std::move(cidr), list);
+  }
+  service_cidrs_listed(list);
+}
+
 ServicePtr ObjectStore::service(const kube::ObjectKey& key) const {
   const auto found = services_.find(key);
-  return found == services_.end() ? nullptr : found->second;
+  if (found == services_.end() || found->second.service.empty()) {
+    return nullptr;
+  }
+  return std::make_shared<const kube::Service>(unpack_service(found->second.service, key, names_));
+}
+
+bool ObjectStore::has_service_and_slice(const kube::ObjectKey& key) const {
+  const auto found = services_.find(key);
+  return found != services_.end() && !found->second.service.empty() &&
+         !found->second.slices.empty();
 }
 
 std::vector<SlicePtr> ObjectStore::slices_of(const kube::ObjectKey& service) const {
   std::vector<SlicePtr> slices;
-  const auto found = slices_by_service_.find(service);
-  if (found != slices_by_service_.end()) {
-    slices.reserve(found->second.size());
-    for (const auto& [name, slice] : found->second) {
-      slices.push_back(slice);
+  const auto found = services_.find(service);
+  if (found != services_.end()) {
+    slices.reserve(found->second.slices.size());
+    for (const SliceEntry* entry : found->second.slices) {
+      slices.push_back(std::make_shared<const kube::EndpointSlice>(
+          unpack_slice(entry->second.slice, entry->first, names_)));
     }
   }
   return slices;
@@ -224,25 +306,30 @@ std::vector<SlicePtr> ObjectStore::slices_of(const kube::ObjectKey& service) con
 
 std::vector<std::string> ObjectStore::service_cidrs() const {
   std::set<std::string> ranges;
-  for (const auto& [key, cidr] : cidrs_) {
-    ranges.insert(cidr->cidrs.begin(), cidr->cidrs.end());
+  for (const auto& [key, held] : cidrs_) {
+    ranges.insert(held.cidr->cidrs.begin(), held.cidr->cidrs.end());
   }
   return {ranges.begin(), ranges.end()};
 }
 
-std::vector<kube::ObjectKey> ObjectStore::service_keys() const { return sorted_keys(services_); }
+std::vector<kube::ObjectKey> ObjectStore::service_keys() const {
+  return sorted_keys(
+      services_, [](const ServiceRecord& record) { return !record.service.empty(); });
+}
 
 std::vector<kube::ObjectKey> ObjectStore::slice_owners() const {
-  return sorted_keys(slices_by_service_);
+  return sorted_keys(services_, [](const ServiceRecord& record) { return !record.slices.empty(); });
 }
 
 void ObjectStore::touch_all_services() {
-  for (const auto& [key, service] : services_) {
-    changes_.services.insert(key);
+  for (const auto& [key, record] : services_) {
+    if (!record.service.empty()) {
+      changes_.services.insert(key);
+    }
   }
 }
 
-bool ObjectStore::has_changes() const { return changes_ != Changes{}; }
+bool ObjectStore::has_changes() const { return !changes_.empty(); }
 
 Changes ObjectStore::take_changes() { return std::exchange(changes_, Changes{}); }
 

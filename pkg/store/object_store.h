@@ -1,8 +1,15 @@
 // The latest object by key, and which Services were touched since the last look (spec/semantics.md
 // §4, §7).
 //
-// Owned by the sync thread. Objects are immutable and shared. Cost of every call follows the
-// object, never the cluster, except the replace_* calls, which are a complete list.
+// Services and slices are kept packed (packed.h), a hundred bytes or two each, and unpacked for who
+// asks. Cost of every call follows the object, never the cluster, except where a complete list
+// ends.
+//
+// A list comes piece by piece, and each piece counts at once: an object of a list is as true as one
+// of a watch. What the list did not name goes when the list ends. Lists of a resource are numbered;
+// an object carries the number of the last list before or in which it was seen.
+//
+// Owned by the sync thread.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +18,14 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kube/endpoint_slice.h"
 #include "kube/node.h"
 #include "kube/service.h"
+#include "store/name_pool.h"
+#include "store/packed.h"
 
 namespace shunt::store {
 
@@ -23,6 +33,7 @@ using ServicePtr = std::shared_ptr<const kube::Service>;
 using SlicePtr = std::shared_ptr<const kube::EndpointSlice>;
 using NodePtr = std::shared_ptr<const kube::Node>;
 using ServiceCidrPtr = std::shared_ptr<const kube::ServiceCidr>;
+using ListNumber = std::uint32_t;
 
 // What was touched since take_changes().
 struct Changes {
@@ -34,6 +45,9 @@ struct Changes {
   std::map<kube::ObjectKey, std::vector<std::int64_t>> trigger_times_ns;
   bool node = false;
   bool service_cidrs = false;
+  bool empty() const {  // trigger times come with their Service
+    return services.empty() && slices_of.empty() && !node && !service_cidrs;
+  }
   bool operator==(const Changes&) const = default;
 };
 
@@ -52,37 +66,46 @@ class ObjectStore {
 
   // True when the object differs from the one held (whole-object comparison, resourceVersion
   // included).
-  bool upsert(ServicePtr service);
+  bool upsert(const ServicePtr& service, ListNumber list = 0);
   // A slice that no Service of ours can use (no owner label, marked headless, host names, another
   // family) counts as absent: when one of its name is held, that one is removed.
-  bool upsert(SlicePtr slice);
+  bool upsert(const SlicePtr& slice, ListNumber list = 0);
   bool remove_service(const kube::ObjectKey& key);
   // By its own key: whatever the labels of the deleted object say now, it leaves the Service that
   // it was counted to.
   bool remove_slice(const kube::ObjectKey& key);
   // Heartbeats change nothing but the resourceVersion of a Node: they are not a change.
-  void upsert(NodePtr node);
+  void upsert(NodePtr node, ListNumber list = 0);
   void
   remove_node();  // the last Node is kept: its zone is still the best answer (spec/semantics.md §9)
-  void upsert(ServiceCidrPtr cidr);
+  void upsert(ServiceCidrPtr cidr, ListNumber list = 0);
   void remove_service_cidr(const kube::ObjectKey& key);
 
-  // A complete list: objects absent from it are removed first. Marks the resource as listed.
-  void replace_services(std::vector<ServicePtr> all);
-  void replace_slices(std::vector<SlicePtr> all);
+  // The list of this number has ended: objects that were last seen before it are removed, and the
+  // resource counts as listed.
+  void services_listed(ListNumber list);
+  void slices_listed(ListNumber list);
+  void nodes_listed();
+  void service_cidrs_listed(ListNumber list);
+  // A whole list at once: what it does not name goes first.
+  void replace_services(const std::vector<ServicePtr>& all);
+  void replace_slices(const std::vector<SlicePtr>& all);
   void replace_nodes(std::vector<NodePtr> all);
   void replace_service_cidrs(std::vector<ServiceCidrPtr> all);
 
   // spec/semantics.md §8: no data-plane write before both were listed.
   bool complete() const { return services_listed_ && slices_listed_; }
   bool node_listed() const { return node_listed_; }
-  bool service_cidrs_listed() const { return cidrs_listed_; }
+  bool service_cidrs_known() const { return cidrs_listed_; }
 
   ServicePtr service(const kube::ObjectKey& key) const;  // null when absent
+  // Both the Service and a slice of it are held.
+  bool has_service_and_slice(const kube::ObjectKey& key) const;
   // Slices of a Service (by their label), sorted by slice name.
   std::vector<SlicePtr> slices_of(const kube::ObjectKey& service) const;
   const kube::Node* node() const { return node_.get(); }
-  std::vector<std::string> service_cidrs() const;     // sorted, without duplicates
+  std::vector<std::string> service_cidrs() const;  // sorted, without duplicates
+  std::size_t service_count() const { return service_count_; }
   std::vector<kube::ObjectKey> service_keys() const;  // every Service, sorted; full passes only
   // Every Service that slices name, known or not, sorted; full passes only.
   std::vector<kube::ObjectKey> slice_owners() const;
@@ -93,19 +116,44 @@ class ObjectStore {
   Changes take_changes();
 
  private:
+  struct SliceRecord;
+  using SliceEntry = std::pair<const kube::ObjectKey, SliceRecord>;
+  struct ServiceRecord {
+    Packed service;  // empty: only slices are known
+    ListNumber list = 0;
+    std::vector<const SliceEntry*> slices;  // sorted by name
+  };
+  using Services = std::unordered_map<kube::ObjectKey, ServiceRecord>;
+  struct SliceRecord {
+    Packed slice;
+    ListNumber list = 0;
+    Services::value_type* owner = nullptr;
+  };
+  using Slices = std::unordered_map<kube::ObjectKey, SliceRecord>;
+  struct CidrRecord {
+    ServiceCidrPtr cidr;
+    ListNumber list = 0;
+  };
+
   bool is_usable(const kube::EndpointSlice& slice) const;
+  // Holds `next` instead, unless both are equal; whether it does.
+  bool exchange(Packed& held, Packed next);
+  void attach(SliceEntry& slice, const kube::ObjectKey& service);
+  // Takes a held slice out of its Service.
+  void detach(SliceEntry& slice);
+  void forget_if_empty(Services::iterator service);
   void note_slice_added(const kube::ObjectKey& service, const kube::EndpointSlice& slice);
   void note_slice_removed(const kube::ObjectKey& service);
-  // Takes a held slice out of its Service and forgets the Service with its last slice.
-  void detach(const kube::EndpointSlice& slice);
 
   std::int64_t started_ns_;
   Families families_;
-  std::unordered_map<kube::ObjectKey, ServicePtr> services_;
-  std::unordered_map<kube::ObjectKey, SlicePtr> slices_;
-  std::unordered_map<kube::ObjectKey, std::map<std::string, SlicePtr>> slices_by_service_;
+  NamePool names_;
+  Services services_;
+  Slices slices_;
+  std::size_t service_count_ = 0;
   NodePtr node_;
-  std::map<kube::ObjectKey, ServiceCidrPtr> cidrs_;
+  std::map<kube::ObjectKey, CidrRecord> cidrs_;
+  ListNumber replacements_ = 0;
   bool services_listed_ = false;
   bool slices_listed_ = false;
   bool node_listed_ = false;

@@ -141,7 +141,7 @@ TEST_CASE("both Services and slices must have been listed before anything is com
   store.replace_services({});
   CHECK(store.complete());
   CHECK_FALSE(store.node_listed());
-  CHECK_FALSE(store.service_cidrs_listed());
+  CHECK_FALSE(store.service_cidrs_known());
 }
 
 TEST_CASE("a Node counts as changed only for what we read, and outlives its object") {
