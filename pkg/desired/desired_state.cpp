@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace shunt::desired {
@@ -37,13 +38,14 @@ bool operator==(const FrontendPlan& a, const FrontendPlan& b) {
 
 void DesiredState::set_service(
     const kube::ObjectKey& service,
+    Seniority seniority,
     std::vector<Claim> claims,
     std::vector<FrontendKey>& touched,
     std::vector<Conflict>& conflicts) {
   // Two ports of one Service with the same number and protocol are one frontend as well.
   // The first of them stands.
   std::stable_sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) {
-    return std::tie(a.key, a.seniority) < std::tie(b.key, b.seniority);
+    return std::tie(a.key, a.plan->service) < std::tie(b.key, b.plan->service);
   });
   claims.erase(
       std::unique(
@@ -61,18 +63,19 @@ void DesiredState::set_service(
     note(claim.key);
   }
   if (const auto old = services_.find(service); old != services_.end()) {
-    for (const FrontendKey& key : old->second) {
+    for (const FrontendKey& key : old->second.frontends) {
       note(key);
-      remove(service, key);
+      remove(*old, key);
     }
     services_.erase(old);
   }
   if (!claims.empty()) {
-    auto& mine = services_[service];
-    mine.reserve(claims.size());
+    Service& mine = *services_.try_emplace(service).first;
+    mine.second.seniority = std::move(seniority);
+    mine.second.frontends.reserve(claims.size());
     for (Claim& claim : claims) {
-      mine.push_back(claim.key);
-      add(service, std::move(claim), conflicts);
+      mine.second.frontends.push_back(claim.key);
+      add({&mine, std::move(claim.plan)}, claim.key, conflicts);
     }
   }
   for (const auto& [key, old_plan] : before) {
@@ -85,27 +88,29 @@ void DesiredState::set_service(
   }
 }
 
-void DesiredState::add(
-    const kube::ObjectKey& service, Claim claim, std::vector<Conflict>& conflicts) {
-  auto& holders = frontends_[claim.key];
-  const auto at = std::find_if(holders.begin(), holders.end(), [&](const Holder& holder) {
-    return claim.seniority < holder.seniority;
-  });
+bool DesiredState::is_senior(const Holder& a, const Holder& b) {
+  return std::tie(a.service->second.seniority, a.plan->service) <
+         std::tie(b.service->second.seniority, b.plan->service);
+}
+
+void DesiredState::add(Holder holder, const FrontendKey& key, std::vector<Conflict>& conflicts) {
+  auto& holders = frontends_[key];
+  const auto at = std::upper_bound(holders.begin(), holders.end(), holder, is_senior);
   if (!holders.empty()) {
     ++conflicts_;
     const bool wins = at == holders.begin();
-    const std::string& other = holders.front().seniority.name;
-    conflicts.push_back(
-        {claim.key, wins ? claim.seniority.name : other, wins ? other : claim.seniority.name});
+    const std::string& mine = holder.plan->service;
+    const std::string& other = holders.front().plan->service;
+    conflicts.push_back({key, wins ? mine : other, wins ? other : mine});
   }
-  holders.insert(at, Holder{service, std::move(claim.seniority), std::move(claim.plan)});
+  holders.insert(at, std::move(holder));
 }
 
-void DesiredState::remove(const kube::ObjectKey& service, const FrontendKey& key) {
+void DesiredState::remove(const Service& service, const FrontendKey& key) {
   const auto it = frontends_.find(key);
   auto& holders = it->second;
   holders.erase(std::find_if(holders.begin(), holders.end(), [&](const Holder& holder) {
-    return holder.service == service;
+    return holder.service == &service;
   }));
   if (holders.empty()) {
     frontends_.erase(it);

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "desired/frontend.h"
@@ -23,24 +24,23 @@
 
 namespace shunt::desired {
 
-// Orders the claims to a frontend; the smallest wins.
+// Orders the Services that claim a frontend; the smallest wins. Equals are ordered by the name in
+// the plan.
 struct Seniority {
   std::int64_t creation_seconds = 0;
   std::string uid;
-  std::string name;  // "ns/name:port/TCP"
   auto operator<=>(const Seniority&) const = default;
 };
 
 struct Claim {
   FrontendKey key;
-  Seniority seniority;
   std::shared_ptr<const FrontendPlan> plan;
 };
 
 // A frontend that its claimant did not get.
 struct Conflict {
   FrontendKey key;
-  std::string winner;
+  std::string winner;  // "ns/name:port"
   std::string loser;
 };
 
@@ -50,6 +50,7 @@ class DesiredState {
   // one, and to `conflicts` the claims of this Service that lost, or those it made lose.
   void set_service(
       const kube::ObjectKey& service,
+      Seniority seniority,
       std::vector<Claim> claims,
       std::vector<FrontendKey>& touched,
       std::vector<Conflict>& conflicts);
@@ -69,17 +70,22 @@ class DesiredState {
   std::optional<std::vector<net::Cidr>> node_port_cidrs;
 
  private:
-  struct Holder {
-    kube::ObjectKey service;
+  struct Claims {
     Seniority seniority;
+    std::vector<FrontendKey> frontends;
+  };
+  using Service = std::pair<const kube::ObjectKey, Claims>;
+  struct Holder {
+    const Service* service = nullptr;  // in services_
     std::shared_ptr<const FrontendPlan> plan;
   };
 
-  void add(const kube::ObjectKey& service, Claim claim, std::vector<Conflict>& conflicts);
-  void remove(const kube::ObjectKey& service, const FrontendKey& key);
+  static bool is_senior(const Holder& a, const Holder& b);
+  void add(Holder holder, const FrontendKey& key, std::vector<Conflict>& conflicts);
+  void remove(const Service& service, const FrontendKey& key);
 
   std::unordered_map<FrontendKey, std::vector<Holder>> frontends_;  // the first holder has it
-  std::unordered_map<kube::ObjectKey, std::vector<FrontendKey>> services_;
+  std::unordered_map<kube::ObjectKey, Claims> services_;
   std::size_t conflicts_ = 0;
 };
 

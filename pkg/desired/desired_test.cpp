@@ -10,20 +10,21 @@ namespace {
 
 FrontendKey key(const char* ip) { return {*net::parse_ip(ip), net::Protocol::Tcp, net::Port{80}}; }
 
-Claim claim(const char* ip, std::int64_t created, const std::string& name) {
+Claim claim(const char* ip, const std::string& name) {
   FrontendPlan plan;
   plan.service = name;
-  return {key(ip), {created, "uid-" + name, name}, std::make_shared<const FrontendPlan>(plan)};
+  return {key(ip), std::make_shared<const FrontendPlan>(plan)};
 }
 
 struct Fixture {
   DesiredState state;
   std::vector<FrontendKey> touched;
   std::vector<Conflict> conflicts;
-  void set(const std::string& name, std::vector<Claim> claims) {
+  void set(const std::string& name, std::vector<Claim> claims, std::int64_t created = 1) {
     touched.clear();
     conflicts.clear();
-    state.set_service({"ns", name}, std::move(claims), touched, conflicts);
+    state.set_service(
+        {"ns", name}, {created, "uid-" + name}, std::move(claims), touched, conflicts);
   }
   std::string owner(const char* ip) const {
     const FrontendPlan* plan = state.find(key(ip));
@@ -33,11 +34,11 @@ struct Fixture {
 
 TEST_CASE("only frontends whose plan changed are touched") {
   Fixture f;
-  f.set("a", {claim("10.96.0.1", 1, "a"), claim("10.96.0.2", 1, "a")});
+  f.set("a", {claim("10.96.0.1", "a"), claim("10.96.0.2", "a")});
   CHECK(f.touched == std::vector{key("10.96.0.1"), key("10.96.0.2")});
-  f.set("a", {claim("10.96.0.1", 1, "a"), claim("10.96.0.2", 1, "a")});
+  f.set("a", {claim("10.96.0.1", "a"), claim("10.96.0.2", "a")});
   CHECK(f.touched.empty());
-  f.set("a", {claim("10.96.0.2", 1, "a")});
+  f.set("a", {claim("10.96.0.2", "a")});
   CHECK(f.touched == std::vector{key("10.96.0.1")});
   CHECK(f.owner("10.96.0.1") == "nobody");
 }
@@ -47,10 +48,12 @@ TEST_CASE("the older of two claimants has a frontend, whatever the order of arri
     Fixture f;
     f.set(
         older_first ? "old" : "new",
-        {claim("10.96.0.1", older_first ? 1 : 2, older_first ? "old" : "new")});
+        {claim("10.96.0.1", older_first ? "old" : "new")},
+        older_first ? 1 : 2);
     f.set(
         older_first ? "new" : "old",
-        {claim("10.96.0.1", older_first ? 2 : 1, older_first ? "new" : "old")});
+        {claim("10.96.0.1", older_first ? "new" : "old")},
+        older_first ? 2 : 1);
     CHECK(f.owner("10.96.0.1") == "old");
     REQUIRE(f.conflicts.size() == 1);
     CHECK(f.conflicts[0].winner == "old");

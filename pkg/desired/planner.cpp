@@ -64,13 +64,9 @@ SourcesPtr sources(const model::ServicePort& port, const NodeView& node) {
 class PortPlanner {
  public:
   PortPlanner(
-      const model::ServicePort& port,
-      Endpoints endpoints,
-      const topology::Selection& selection,
-      Seniority seniority)
+      const model::ServicePort& port, Endpoints endpoints, const topology::Selection& selection)
       : port_(port),
         name_(model::display_name(port.name)),
-        seniority_(std::move(seniority)),
         any_(selection.any_in_cluster),
         cluster_(any_ ? chosen(endpoints, selection.cluster) : nullptr),
         local_(any_ ? chosen(endpoints, selection.local) : nullptr),
@@ -135,8 +131,7 @@ class PortPlanner {
   }
 
   void claim(const FrontendKey& frontend, FrontendPlan plan, ServicePlan& out) const {
-    out.claims.push_back(
-        {frontend, seniority_, std::make_shared<const FrontendPlan>(std::move(plan))});
+    out.claims.push_back({frontend, std::make_shared<const FrontendPlan>(std::move(plan))});
   }
   // 0.0.0.0 as an address would be taken for a NodePort.
   void claim_address(const net::IpAddress& ip, FrontendPlan plan, ServicePlan& out) const {
@@ -151,7 +146,6 @@ class PortPlanner {
 
   const model::ServicePort& port_;
   std::string name_;
-  Seniority seniority_;
   bool any_;
   EndpointListPtr cluster_;
   EndpointListPtr local_;
@@ -169,6 +163,7 @@ ServicePlan plan_service(
   if (service == nullptr) {
     return out;
   }
+  out.seniority = {service->meta.creation_seconds, service->meta.uid};
   model::ServicePorts ports = model::service_ports(*service, family);
   out.issues = std::move(ports.issues);
   if (ports.ports.empty()) {
@@ -184,12 +179,7 @@ ServicePlan plan_service(
       out.internal_without_local += port.internal_local ? 1 : 0;
       out.external_without_local += port.external_local && port.externally_accessible() ? 1 : 0;
     }
-    PortPlanner planner(
-        port,
-        candidates,
-        selection,
-        {service->meta.creation_seconds, service->meta.uid, model::to_string(port.name)});
-    planner.plan(node, out);
+    PortPlanner(port, candidates, selection).plan(node, out);
   }
   return out;
 }

@@ -26,6 +26,7 @@ struct NodeView {
 };
 
 struct ServicePlan {
+  Seniority seniority;
   std::vector<Claim> claims;
   std::vector<std::string> issues;  // values of the objects that were set aside, a sentence each
   // Ports with policy Local that have endpoints, none of them here (spec/conntrack-and-metrics.md

@@ -172,7 +172,7 @@ class Fixture {
     if (affinity) {
       plan->affinity.emplace().timeout = *affinity;
     }
-    claim(family, {{desired::node_port_key(family, protocol, kPort), {}, std::move(plan)}});
+    claim(family, {{desired::node_port_key(family, protocol, kPort), std::move(plan)}});
   }
   void remove(Family family = Family::IPv4) { claim(family, {}); }
 
@@ -180,7 +180,7 @@ class Fixture {
   void claim(Family family, std::vector<desired::Claim> claims) {
     std::vector<FrontendKey> touched;
     std::vector<desired::Conflict> conflicts;
-    wanted_[family].set_service({"ns", "web"}, std::move(claims), touched, conflicts);
+    wanted_[family].set_service({"ns", "web"}, {}, std::move(claims), touched, conflicts);
     relay_->update(wanted_[family], touched);
   }
 
