@@ -1,12 +1,13 @@
 // The contract that every kernel back end keeps. A back end owns one corner of the kernel for one
-// address family, can tell what is its own without memory, changes nothing before the first
-// apply(), and leaves others' objects alone.
+// address family, can tell what is its own without memory, changes nothing that a packet can see
+// before the first apply(), and leaves others' objects alone.
 //
 // All calls come from the sync thread.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ struct Refusal {
   Error error;
 };
 
+// What was sent to the kernel.
+struct Cost {
+  std::uint64_t commits = 0;  // transactions that changed something
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  Cost& operator+=(const Cost& more);
+};
+
 struct ApplyReport {
   // Not of one frontend's making: no permission, no memory, a kernel that lacks a feature. What was
   // not applied is in `retry`, or `retry_everything` is set.
@@ -37,19 +46,30 @@ struct ApplyReport {
   std::vector<Refusal> set_aside;  // refused by the kernel, each alone; the rest went through
   std::vector<desired::FrontendKey> accepted;  // formerly set aside, now applied
   std::optional<Millis> again_in;              // apply() wants to be called again by then
-  std::uint64_t commits = 0;                   // transactions that changed something
-  std::uint64_t messages = 0;
-  std::uint64_t bytes = 0;
+  Cost cost;
 };
+
+inline Cost& Cost::operator+=(const Cost& more) {
+  commits += more.commits;
+  messages += more.messages;
+  bytes += more.bytes;
+  return *this;
+}
 
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Reads what an earlier run left, so that the first apply is a repair. Called once before the
-  // first apply.
-  virtual Result<> adopt() = 0;
-  // Makes the kernel equal to `wanted`; `delta` says where to look. The first call after adopt()
-  // looks everywhere.
+  // Called any number of times before the first apply(), while the cluster's state is still being
+  // told: reads what an earlier run left, and may write ahead what these frontends will need and no
+  // packet can see yet. What fails here is for apply() to report.
+  virtual Cost prepare(
+      const desired::DesiredState& wanted, std::span<const desired::FrontendKey> frontends) {
+    (void)wanted;
+    (void)frontends;
+    return {};
+  }
+  // Makes the kernel equal to `wanted`; `delta` says where to look. The first call looks
+  // everywhere, and reads what an earlier run left if that was not done yet.
   virtual ApplyReport apply(const desired::DesiredState& wanted, const Delta& delta) = 0;
   // Removes every trace of ours. Idempotent.
   virtual Result<> cleanup() = 0;

@@ -27,6 +27,7 @@ struct FakeTable {
   // What happened.
   int commits = 0;
   int program_writes = 0;
+  int look_ups = 0;
   // Called before a transaction: an error makes it fail whole.
   std::function<Result<>(const backend::nft::Transaction&)> judge;
 };
@@ -46,6 +47,28 @@ class FakeTransport : public backend::nft::Transport {
       const std::function<void(backend::nft::Element&&)>& each) override {
     for (const auto& [key, element] : table_->sets[static_cast<std::size_t>(set.id)]) {
       each(backend::nft::Element(element));
+    }
+    return {};
+  }
+
+  Result<> find_elements(
+      net::Family,
+      const backend::nft::Set& set,
+      const backend::nft::KeyRuns& runs,
+      const std::function<void(backend::nft::Element&&)>& each) override {
+    const auto& elements = table_->sets[static_cast<std::size_t>(set.id)];
+    auto key = runs.keys.begin();
+    for (const std::size_t length : runs.lengths) {
+      ++table_->look_ups;
+      const auto end = key + static_cast<std::ptrdiff_t>(length);
+      for (; key != end; ++key) {
+        const auto found = elements.find({*key, false});
+        if (found == elements.end()) {
+          break;
+        }
+        each(backend::nft::Element(found->second));
+      }
+      key = end;
     }
     return {};
   }

@@ -97,10 +97,11 @@ struct World {
       claims.push_back(claim({ip(family, 192, n), frontend(n).protocol, net::Port{80}}, plan));
     }
     std::vector<desired::Conflict> conflicts;
-    wanted.set_service({"ns", std::to_string(n)}, std::move(claims), delta.frontends, conflicts);
+    wanted.set_service(
+        {"ns", std::to_string(n)}, {}, std::move(claims), delta.frontends, conflicts);
   }
   desired::Claim claim(const FrontendKey& key, const FrontendPlan& plan) const {
-    return {key, {0, "", plan.service}, std::make_shared<const FrontendPlan>(plan)};
+    return {key, std::make_shared<const FrontendPlan>(plan)};
   }
   desired::EndpointListPtr list(const std::set<unsigned>& endpoints) const {
     desired::EndpointList out;
@@ -124,7 +125,7 @@ struct World {
   }
   void remove(unsigned n) {
     std::vector<desired::Conflict> conflicts;
-    wanted.set_service({"ns", std::to_string(n)}, {}, delta.frontends, conflicts);
+    wanted.set_service({"ns", std::to_string(n)}, {}, {}, delta.frontends, conflicts);
   }
   ApplyReport apply(NftBackend& backend) {
     ApplyReport report = backend.apply(wanted, delta);
@@ -158,6 +159,43 @@ std::unique_ptr<NftBackend> start(net::Family family, const ProgramSettings& set
 }
 
 ProgramSettings by_source() { return {0x4000, false, {LocalDetector::Kind::SourceRange, {}}}; }
+
+TEST_CASE("a large table is looked up at a restart, and what is not as it was is found") {
+  enter_namespace();
+  for (const net::Family family : {net::Family::IPv4, net::Family::IPv6}) {
+    World world(family);
+    // Classes of 4 to 8192 slots, more than are listed.
+    for (unsigned n = 0; n < 900; ++n) {
+      std::set<unsigned> endpoints;
+      for (unsigned e = 0; e <= 33 + n % 32; ++e) {
+        endpoints.insert(n + e);
+      }
+      world.set(n, endpoints, /*plain=*/true);
+    }
+    std::set<unsigned> many;
+    for (unsigned e = 0; e < 5'000; ++e) {
+      many.insert(e);
+    }
+    world.set(901, many, /*plain=*/true);
+    world.set(902, {1}, /*plain=*/true);
+    world.apply(*start(family));
+    CHECK(world.apply(*start(family)).cost.commits == 0);
+
+    // Somebody takes an endpoint away: the last of one frontend, one in the midst of another.
+    const TableContents before = table_contents(family);
+    auto transport = KernelTransport::open();
+    REQUIRE(transport);
+    Set endpoints;
+    endpoints.name = "endpoints";
+    endpoints.holds = Set::Holds::Endpoints;
+    for (const auto& [n, slot] : {std::pair{901U, 4'998U}, std::pair{7U, 20U}}) {
+      const Element gone{encode_slot(world.frontend(n), slot), {}, false, {}, false};
+      REQUIRE((*transport)->delete_elements(family, endpoints, std::span(&gone, 1)));
+      CHECK(world.apply(*start(family)).cost.commits > 0);
+      CHECK(table_contents(family) == before);
+    }
+  }
+}
 
 TEST_CASE("nft prints the program, and reads back what it printed") {
   enter_namespace();
@@ -251,9 +289,9 @@ TEST_CASE("a restart writes nothing, another program replaces the table, clean-u
     world.wanted.pod_cidrs = {
         *net::parse_cidr(family == net::Family::IPv4 ? "10.64.0.0/14" : "fd64::/48")};
     world.apply(*start(family, by_source()));
-    CHECK(world.apply(*start(family, by_source())).commits == 0);
+    CHECK(world.apply(*start(family, by_source())).cost.commits == 0);
     const TableContents before = table_contents(family);
-    CHECK(world.apply(*start(family, ProgramSettings{0x8000, true, {}})).commits == 1);
+    CHECK(world.apply(*start(family, ProgramSettings{0x8000, true, {}})).cost.commits == 1);
     CHECK(table_contents(family) == before);
     CHECK(start(family)->cleanup());
     CHECK(start(family)->cleanup());
@@ -327,8 +365,8 @@ TEST_CASE(
     std::vector<Cost> seen;
     const auto measure = [&] {
       const ApplyReport report = world.apply(*backend);
-      CHECK(report.commits == 1);
-      seen.push_back({report.messages, report.bytes});
+      CHECK(report.cost.commits == 1);
+      seen.push_back({report.cost.messages, report.cost.bytes});
     };
     world.set(4, {1, 2, 3, 9}, true);  // a flip
     measure();

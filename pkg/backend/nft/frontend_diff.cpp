@@ -49,7 +49,7 @@ class SlotWriter {
 };
 
 // `wanted` is sorted and without duplicates.
-void diff_slots(Slots& slots, std::span<const net::SocketAddress> wanted, SlotWriter writer) {
+void fill_slots(Slots& slots, std::span<const net::SocketAddress> wanted, SlotWriter writer) {
   // Which wanted endpoints have a slot; a second slot of the same endpoint is a hole.
   std::vector<bool> placed(wanted.size(), false);
   std::vector<std::size_t> holes;  // ascending
@@ -62,6 +62,7 @@ void diff_slots(Slots& slots, std::span<const net::SocketAddress> wanted, SlotWr
       holes.push_back(slot);
     }
   }
+  slots.reserve(std::max(slots.size(), wanted.size()));  // no room beyond: there are many of these
   std::size_t next_hole = 0;
   for (std::size_t index = 0; index < wanted.size(); ++index) {
     if (placed[index]) {
@@ -101,25 +102,51 @@ void diff_member(
   }
 }
 
+std::span<const net::SocketAddress> usable(const desired::EndpointListPtr& list) {
+  std::span<const net::SocketAddress> all;
+  if (list) {
+    all = *list;
+  }
+  return all.first(std::min(all.size(), kMaxSlots));
+}
+
+// Gives every endpoint of the list a slot.
+void place(
+    const desired::FrontendKey& key,
+    SlotState& state,
+    const desired::EndpointListPtr& list,
+    Place of,
+    ElementChanges& changes) {
+  if (state.list == list && (!list || list->size() <= kMaxSlots)) {
+    return;
+  }
+  const auto now = state.slots();
+  Slots slots(now.begin(), now.end());
+  fill_slots(slots, usable(list), SlotWriter(key, slot_map(of), changes));
+  if (slots.empty()) {
+    state.list = nullptr;
+  } else if (list && slots == *list) {
+    state.list = list;
+  } else {
+    state.list = std::make_shared<const desired::EndpointList>(std::move(slots));
+  }
+}
+
 void diff_list(
     const desired::FrontendKey& key,
     SlotState& state,
     const desired::EndpointListPtr& list,
-    Place place,
+    Place of,
     ElementChanges& changes) {
-  std::span<const net::SocketAddress> wanted;
-  if (list) {
-    wanted = *list;
-    wanted = wanted.first(std::min(wanted.size(), kMaxSlots));
-  }
-  diff_slots(state.slots, wanted, SlotWriter(key, slot_map(place), changes));
+  const std::span<const net::SocketAddress> wanted = usable(list);
+  place(key, state, list, of, changes);
   const std::uint32_t classes = wanted.empty() ? 0 : 1U << class_bits(wanted.size());
   if (state.classes == classes) {
     return;
   }
   for (unsigned bits = kSmallestClassBits; bits <= kLargestClassBits; ++bits) {
     const bool member = (state.classes >> bits & 1U) != 0;
-    diff_member(class_set(place, bits), key, member, (classes >> bits & 1U) != 0, changes);
+    diff_member(class_set(of, bits), key, member, (classes >> bits & 1U) != 0, changes);
   }
   state.classes = classes;
 }
@@ -274,6 +301,9 @@ Extras& FrontendState::more() {
   }
   return *extras;
 }
+bool operator==(const SlotState& a, const SlotState& b) {
+  return a.classes == b.classes && std::ranges::equal(a.slots(), b.slots());
+}
 bool operator==(const FrontendState& a, const FrontendState& b) {
   static const Extras none;
   return a.endpoints == b.endpoints && a.local_endpoints == b.local_endpoints &&
@@ -363,6 +393,28 @@ FrontendState diff_frontend(
   diff_service(key, state, plan, changes);
   diff_memberships(key, state, plan, changes);
   diff_extras(key, state, plan, changes);
+  return state;
+}
+
+FrontendState diff_slots(
+    const desired::FrontendKey& key,
+    const FrontendState& from,
+    const desired::FrontendPlan* plan,
+    ElementChanges& changes) {
+  FrontendState state = from;
+  const bool node_port = desired::is_node_port(key);
+  place(
+      key,
+      state.endpoints,
+      plan == nullptr ? nullptr : plan->endpoints,
+      place_of(node_port, false),
+      changes);
+  place(
+      key,
+      state.local_endpoints,
+      plan == nullptr ? nullptr : plan->local_endpoints,
+      place_of(node_port, true),
+      changes);
   return state;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +21,16 @@ namespace shunt::backend::nft {
 
 // The endpoints of one list.
 struct SlotState {
-  std::vector<net::SocketAddress> slots;
+  // In the order of slots; null: none. The plan's own list while that has this order, as after a
+  // first load, so that most endpoints of the cluster are held once.
+  desired::EndpointListPtr list;
   std::uint32_t classes = 0;  // bit n: a member of the class of 2^n slots
-  bool empty() const { return slots.empty() && classes == 0; }
-  bool operator==(const SlotState&) const = default;
+  std::span<const net::SocketAddress> slots() const {
+    return list ? std::span(*list) : std::span<const net::SocketAddress>();
+  }
+  bool empty() const { return !list && classes == 0; }
 };
+bool operator==(const SlotState& a, const SlotState& b);  // by value, not by pointer
 
 // Sets that a frontend is or is not in.
 enum class Membership : std::uint8_t {
@@ -84,6 +90,13 @@ unsigned class_bits(std::size_t slots);
 // Appends the changes that turn `from` into what `plan` wants (null: nothing) and returns the state
 // after them.
 FrontendState diff_frontend(
+    const desired::FrontendKey& key,
+    const FrontendState& from,
+    const desired::FrontendPlan* plan,
+    ElementChanges& changes);
+
+// The same for the endpoints alone: no class leads to them, so no packet sees them yet.
+FrontendState diff_slots(
     const desired::FrontendKey& key,
     const FrontendState& from,
     const desired::FrontendPlan* plan,

@@ -63,7 +63,7 @@ TEST_CASE("an endpoint that comes takes the next slot") {
   ElementChanges changes;
   const FrontendPlan wanted = balance({1, 2, 3});
   const auto next = diff_frontend(frontend(), state_of(balance({1, 2})), &wanted, changes);
-  CHECK(next.endpoints.slots.size() == 3);
+  CHECK(next.endpoints.slots().size() == 3);
   CHECK(changes.count == 1);
   CHECK(additions(changes, SetId::Endpoints) == 1);
 }
@@ -72,7 +72,7 @@ TEST_CASE("an endpoint that goes is replaced by the last slot's") {
   const FrontendPlan wanted = balance({2, 3});
   ElementChanges changes;
   const auto next = diff_frontend(frontend(), state_of(balance({1, 2, 3})), &wanted, changes);
-  CHECK(next.endpoints.slots == std::vector{endpoint(3), endpoint(2)});
+  CHECK(*next.endpoints.list == std::vector{endpoint(3), endpoint(2)});
   CHECK(
       deletions(changes, SetId::Endpoints) == 2);  // slot 0 before it is refilled, and the last one
   CHECK(additions(changes, SetId::Endpoints) == 1);
@@ -83,7 +83,7 @@ TEST_CASE("an endpoint that takes another's place costs one slot") {
   const FrontendPlan wanted = balance({1, 9, 3});
   ElementChanges changes;
   const auto next = diff_frontend(frontend(), state_of(balance({1, 2, 3})), &wanted, changes);
-  CHECK(next.endpoints.slots == std::vector{endpoint(1), endpoint(9), endpoint(3)});
+  CHECK(*next.endpoints.list == std::vector{endpoint(1), endpoint(9), endpoint(3)});
   CHECK(changes.count == 2);
 }
 
@@ -318,8 +318,8 @@ TEST_CASE("random walks: slots stay dense, the kernel agrees, and nothing is wri
       ElementChanges changes;
       state = diff_frontend(frontend(), state, &plan, changes);
       REQUIRE(kernel.apply(changes));
-      REQUIRE(kernel.dense() == state.endpoints.slots);
-      auto sorted = state.endpoints.slots;
+      REQUIRE(std::ranges::equal(kernel.dense(), state.endpoints.slots()));
+      desired::EndpointList sorted(state.endpoints.slots().begin(), state.endpoints.slots().end());
       std::sort(sorted.begin(), sorted.end());
       REQUIRE(sorted == (plan.endpoints ? *plan.endpoints : desired::EndpointList{}));
       ElementChanges again;

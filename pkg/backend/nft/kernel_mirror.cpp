@@ -1,6 +1,7 @@
 #include "backend/nft/kernel_mirror.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "backend/nft/range_difference.h"
@@ -12,6 +13,14 @@ constexpr std::size_t range_index(SetId set) {
   return static_cast<std::size_t>(set) - static_cast<std::size_t>(SetId::ServiceCidrs);
 }
 static_assert(range_index(SetId::NodePortIps) == 3);
+
+// No ClusterIP: no packet is sent to the unspecified address.
+net::IpAddress unfinished_mark(net::Family family) { return {family, {}}; }
+
+// Of a frontend in the class of so many slots.
+std::size_t fewest_slots(std::size_t class_slots) {
+  return class_slots <= std::size_t{1} << kSmallestClassBits ? 1 : class_slots / 2 + 1;
+}
 
 Element plain(KeyBytes key) { return {key, {}, false, {}, false}; }
 
@@ -87,8 +96,12 @@ void KernelMirror::adopt(const Set& set, const Element& element) {
   bool fits = false;
   if (set.id == SetId::ClusterIps) {
     if (const auto ip = decode_ip(family_, element.key)) {
-      cluster_ips_.elements[*ip].in_kernel = true;
       fits = true;
+      if (*ip == unfinished_mark(family_)) {
+        unfinished_ = true;
+      } else {
+        cluster_ips_.elements[*ip].in_kernel = true;
+      }
     }
   } else if (set.id == SetId::AllowedSources) {
     if (const auto source = decode_source(family_, element)) {
@@ -113,21 +126,43 @@ void KernelMirror::adopt(const Set& set, const Element& element) {
   }
 }
 
-void KernelMirror::finish_slots(Place place) {
+std::vector<KernelMirror::Occupied> KernelMirror::occupied(Place place) const {
+  std::vector<Occupied> out;
+  for (const auto& [key, entry] : entries_) {
+    const SlotState& state = is_local(place) ? entry.state.local_endpoints : entry.state.endpoints;
+    if (state.classes != 0 && desired::is_node_port(key) == is_of_node_ports(place)) {
+      out.push_back({key, std::bit_floor(state.classes)});
+    }
+  }
+  return out;
+}
+
+bool KernelMirror::finish_slots(Place place) {
   auto& adopted = adopted_slots_[static_cast<std::size_t>(place)];
   for (auto& [key, slots] : adopted) {
     std::sort(slots.begin(), slots.end());
     FrontendState& entry = entries_[key].state;
     SlotState& state = is_local(place) ? entry.local_endpoints : entry.endpoints;
+    desired::EndpointList dense;
+    dense.reserve(slots.size());
     for (const auto& [slot, endpoint] : slots) {
-      if (slot == state.slots.size()) {
-        state.slots.push_back(endpoint);
+      if (slot == dense.size()) {
+        dense.push_back(endpoint);
       } else {  // behind a gap
         strays_.emplace_back(slot_map(place), plain(encode_slot(key, slot)));
       }
     }
+    if (!dense.empty()) {
+      state.list = std::make_shared<const desired::EndpointList>(std::move(dense));
+    }
   }
   adopted.clear();
+  const auto all = occupied(place);
+  return std::all_of(all.begin(), all.end(), [&](const Occupied& one) {
+    const FrontendState& entry = entries_.at(one.frontend).state;
+    const SlotState& state = is_local(place) ? entry.local_endpoints : entry.endpoints;
+    return state.slots().size() >= fewest_slots(one.slots);
+  });
 }
 
 void KernelMirror::finish_ranges() {
@@ -148,9 +183,10 @@ void KernelMirror::finish_ranges() {
   }
 }
 
-void KernelMirror::finish_adoption(Clock::time_point now) {
+bool KernelMirror::finish_adoption(Clock::time_point now) {
+  bool complete = true;
   for (const Place place : kPlaces) {
-    finish_slots(place);
+    complete = finish_slots(place) && complete;
   }
   finish_ranges();
   for (auto& [key, entry] : entries_) {
@@ -160,6 +196,7 @@ void KernelMirror::finish_adoption(Clock::time_point now) {
     }
   }
   units_.finish_adoption(now);
+  return complete;
 }
 
 // ---- staging ----
@@ -178,7 +215,7 @@ namespace {
 
 // Something in `slots` is no longer in `list`.
 bool lost_an_endpoint(const SlotState& slots, const desired::EndpointListPtr& list) {
-  return std::any_of(slots.slots.begin(), slots.slots.end(), [&](const auto& endpoint) {
+  return std::ranges::any_of(slots.slots(), [&](const auto& endpoint) {
     return !list || !std::binary_search(list->begin(), list->end(), endpoint);
   });
 }
@@ -242,6 +279,19 @@ void KernelMirror::stage(const desired::FrontendKey& key, const desired::Fronten
   staged_entries_.insert_or_assign(key, std::move(next));
 }
 
+void KernelMirror::stage_slots(const desired::FrontendKey& key, const desired::FrontendPlan* plan) {
+  const auto found = entries_.find(key);
+  MirrorEntry next;
+  next.state = diff_slots(
+      key, found == entries_.end() ? FrontendState{} : found->second.state, plan, changes_);
+  staged_entries_.insert_or_assign(key, std::move(next));
+}
+
+void KernelMirror::stage_unfinished() {
+  changes_.add(SetId::ClusterIps, plain(encode(unfinished_mark(family_))));
+  staged_unfinished_ = true;
+}
+
 void KernelMirror::stage_ranges(SetId set, std::vector<net::IpRange> next) {
   range_difference(
       ranges_[range_index(set)],
@@ -274,6 +324,10 @@ void KernelMirror::stage_strays() {
 }
 
 void KernelMirror::stage_sweep() {
+  if (unfinished_) {
+    changes_.remove(SetId::ClusterIps, plain(encode(unfinished_mark(family_))));
+    staged_unfinished_ = false;
+  }
   for (const auto& [ip, shared] : cluster_ips_.elements) {
     cluster_ips_.staged.try_emplace(ip, 0);
   }
@@ -337,12 +391,14 @@ void KernelMirror::commit(Clock::time_point now) {
   if (strays_staged_) {
     strays_.clear();
   }
+  unfinished_ = staged_unfinished_.value_or(unfinished_);
   discard();
 }
 
 void KernelMirror::discard() {
   changes_.clear();
   strays_staged_ = false;
+  staged_unfinished_.reset();
   staged_entries_.clear();
   cluster_ips_.staged.clear();
   affinity_local_.staged.clear();
@@ -351,6 +407,11 @@ void KernelMirror::discard() {
     staged.reset();
   }
   staged_purges_.clear();
+}
+
+void KernelMirror::recycle(ElementChanges&& sent) {
+  changes_ = std::move(sent);
+  changes_.clear();
 }
 
 std::vector<Purge> KernelMirror::take_purges() {

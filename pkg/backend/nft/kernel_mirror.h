@@ -57,11 +57,27 @@ class KernelMirror {
   // stray.
   void adopt(const Set& set, const Element& element);
   void adopt_chain(const std::string& chain) { units_.adopt(chain); }
-  void finish_adoption(Clock::time_point now);
+  // What the sets that were taken over so far say of the slots that are still to be read: which
+  // frontends have some, and how many at most, more than half of which are there.
+  struct Occupied {
+    desired::FrontendKey frontend;
+    std::size_t slots = 0;
+  };
+  std::vector<Occupied> occupied(Place place) const;
+  // Slots are there that no class speaks of: an earlier run died while it loaded a bare table.
+  bool unfinished() const { return unfinished_; }
+  bool has_frontends() const { return !entries_.empty(); }
+  // False when a class speaks of slots that were not found.
+  bool finish_adoption(Clock::time_point now);
 
   // Stages the changes for one frontend on top of what is staged already. A frontend is staged at
   // most once a transaction.
   void stage(const desired::FrontendKey& key, const desired::FrontendPlan* plan);
+  // Its endpoints alone, which nothing leads to yet.
+  void stage_slots(const desired::FrontendKey& key, const desired::FrontendPlan* plan);
+  std::size_t staged() const { return changes_.count; }  // elements
+  // Marks the table as not to be trusted by who finds it, until stage_sweep().
+  void stage_unfinished();
   void stage_ranges(SetId set, std::vector<net::IpRange> wanted);
   // What an earlier run left and does not fit our layout goes; before anything else, since it may
   // be in the way.
@@ -78,7 +94,10 @@ class KernelMirror {
   void fill(std::vector<Fragment>& create, ElementChanges& changes, Removal& remove);
   void commit(Clock::time_point now);  // the kernel took it
   void discard();                      // it did not
-  std::vector<Purge> take_purges();    // that the commits since the last call ask for
+  // Gives the memory of changes that were sent back, for the next ones.
+  void recycle(ElementChanges&& sent);
+  void release_memory() { changes_ = {}; }
+  std::vector<Purge> take_purges();  // that the commits since the last call ask for
 
  private:
   struct Shared {
@@ -105,7 +124,7 @@ class KernelMirror {
   void count_affinity(const desired::FrontendKey& key, const AffinityUse& use, int step);
   bool adopt_member(const Set& set, const Element& element);
   bool adopt_slot(Place place, const Set& set, const Element& element);
-  void finish_slots(Place place);
+  bool finish_slots(Place place);
   void finish_ranges();
 
   net::Family family_;
@@ -115,6 +134,7 @@ class KernelMirror {
   AffinityUnits units_;
   std::array<std::vector<net::IpRange>, kRangeSets> ranges_;
   std::map<std::string, Purge> purges_;
+  bool unfinished_ = false;
 
   // Adoption.
   std::array<std::unordered_map<desired::FrontendKey, Slots>, 4> adopted_slots_;  // by place
@@ -125,6 +145,7 @@ class KernelMirror {
   // Staged.
   ElementChanges changes_;
   bool strays_staged_ = false;
+  std::optional<bool> staged_unfinished_;
   std::unordered_map<desired::FrontendKey, MirrorEntry> staged_entries_;
   std::array<std::optional<std::vector<net::IpRange>>, kRangeSets> staged_ranges_;
   std::map<std::string, Purge> staged_purges_;

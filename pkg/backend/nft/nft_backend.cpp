@@ -20,17 +20,6 @@ constexpr Millis kCollectAgain{30'000};
 
 bool refuses_input(Errc code) { return code == Errc::Invalid || code == Errc::Unsupported; }
 
-// About how many elements a plan takes.
-std::size_t cost_of(const desired::FrontendPlan* plan) {
-  std::size_t cost = 4;
-  if (plan != nullptr) {
-    cost += plan->endpoints ? plan->endpoints->size() : 0;
-    cost += plan->local_endpoints ? plan->local_endpoints->size() : 0;
-    cost += plan->sources ? plan->sources->size() : 0;
-  }
-  return cost;
-}
-
 // What a node needs first: names and the API server itself.
 bool is_vital(const desired::FrontendKey& key, const desired::FrontendPlan* plan) {
   return net::number(key.port) == 53 ||
@@ -84,27 +73,74 @@ bool is_whole(const TableState& state, const Program& program) {
 
 }  // namespace
 
-Result<> NftBackend::read_elements(const TableState& state) {
+Result<> NftBackend::read_set(const Set& set) {
+  return transport_->read_elements(
+      family_, set, [&](Element&& element) { mirror_.adopt(set, element); });
+}
+
+Result<> NftBackend::read_slots(const Set& set, Place place, bool thorough) {
+  const std::vector<KernelMirror::Occupied> occupied = mirror_.occupied(place);
+  std::size_t most = 0;
+  for (const auto& one : occupied) {
+    most += one.slots;
+  }
+  if (thorough || most <= kListedSlots) {
+    return read_set(set);
+  }
+  KeyRuns runs;
+  for (std::size_t i = 0; i < occupied.size(); ++i) {
+    for (std::uint32_t slot = 0; slot < occupied[i].slots; ++slot) {
+      runs.keys.push_back(encode_slot(occupied[i].frontend, slot));
+    }
+    runs.lengths.push_back(occupied[i].slots);
+    if (runs.keys.size() >= kElementsPerTransaction || i + 1 == occupied.size()) {
+      auto done = transport_->find_elements(
+          family_, set, runs, [&](Element&& element) { mirror_.adopt(set, element); });
+      if (!done) {
+        return done;
+      }
+      runs = {};
+    }
+  }
+  return {};
+}
+
+Result<> NftBackend::read_elements(const TableState& state, bool thorough) {
   for (const auto& [chain, rules] : state.rules) {
     if (is_affinity_chain(chain)) {
       mirror_.adopt_chain(chain);
     }
   }
+  // The slots last: the other sets say which there are.
   for (const Set& set : program_.sets) {
-    if (set.dynamic()) {
-      continue;  // its elements are the packets' business
-    }
-    auto done = transport_->read_elements(
-        family_, set, [&](Element&& element) { mirror_.adopt(set, element); });
-    if (!done) {
-      return done;
+    if (!set.dynamic() && set.holds != Set::Holds::Endpoints) {
+      if (auto done = read_set(set); !done) {
+        return done;
+      }
     }
   }
-  mirror_.finish_adoption(Clock::now());
+  if (mirror_.unfinished() && !mirror_.has_frontends()) {
+    table_ = Table::Empty;
+    mirror_.clear();
+    return {};
+  }
+  thorough = thorough || mirror_.unfinished();
+  for (const Set& set : program_.sets) {
+    for (const Place place : kPlaces) {
+      if (set.id == slot_map(place)) {
+        if (auto done = read_slots(set, place, thorough); !done) {
+          return done;
+        }
+      }
+    }
+  }
+  if (!mirror_.finish_adoption(Clock::now()) && !thorough) {
+    return fail(Errc::Stale, "endpoints are missing from the table");
+  }
   return {};
 }
 
-Result<> NftBackend::adopt() {
+Result<> NftBackend::adopt(bool thorough) {
   Result<> done;
   for (int attempt = 0; attempt <= kRereads; ++attempt) {
     mirror_.clear();
@@ -120,11 +156,12 @@ Result<> NftBackend::adopt() {
       done = {};
     } else {
       table_ = Table::Ours;
-      done = read_elements(*state);
+      done = read_elements(*state, thorough);
     }
-    if (done || done.error().code != Errc::Again) {
+    if (done || (done.error().code != Errc::Again && done.error().code != Errc::Stale)) {
       break;
     }
+    thorough = thorough || done.error().code == Errc::Stale;
   }
   adopted_ = done.has_value();
   return done;
@@ -149,23 +186,22 @@ Result<> NftBackend::cleanup() {
 // ---- writing ----
 
 // Sends what is staged; the mirror follows when the kernel took it, and forgets it when not.
-Result<> NftBackend::send(Transaction transaction, ApplyReport& report) {
+Result<> NftBackend::send(Transaction transaction, Cost& cost) {
   mirror_.fill(transaction.create, transaction.changes, transaction.remove);
   if (transaction.empty()) {
     mirror_.commit(Clock::now());
     purger_->purge(mirror_.take_purges());  // a restart may have nothing to write but this
     return {};
   }
-  const Result<CommitCost> cost = transport_->commit(program_, transaction);
-  if (!cost) {
+  const Result<CommitCost> sent = transport_->commit(program_, transaction);
+  if (!sent) {
     mirror_.discard();
-    return tl::unexpected(cost.error());
+    return tl::unexpected(sent.error());
   }
   mirror_.commit(Clock::now());
+  mirror_.recycle(std::move(transaction.changes));
   purger_->purge(mirror_.take_purges());
-  ++report.commits;
-  report.messages += cost->messages;
-  report.bytes += cost->bytes;
+  cost += {1, sent->messages, sent->bytes};
   return {};
 }
 
@@ -201,7 +237,7 @@ bool NftBackend::install_program(
     const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report) {
   Transaction transaction;
   transaction.replace_program = &program_;
-  transaction.delete_table = table_ == Table::Foreign;
+  transaction.delete_table = table_ != Table::Absent;
   mirror_.clear();
   if (table_ == Table::Foreign) {
     for (const desired::FrontendKey& key : keys) {
@@ -211,12 +247,11 @@ bool NftBackend::install_program(
   } else {
     stage_settings(wanted);
   }
-  Result<> done = send(transaction, report);
-  if (!done && transaction.delete_table && refuses_input(done.error().code)) {
+  Result<> done = send(transaction, report.cost);
+  if (!done && table_ == Table::Foreign && refuses_input(done.error().code)) {
     // One of the frontends is refused: the program first, then the frontends, which finds the
     // culprit.
-    stage_settings(wanted);
-    done = send(transaction, report);
+    done = send(transaction, report.cost);
   }
   if (!done) {
     report.outcome = done;
@@ -240,7 +275,6 @@ NftBackend::Keys NftBackend::keys_to_write(
   return keys;
 }
 
-// Stages the frontends and commits. False when apply must stop: `report.outcome` says why.
 bool NftBackend::stage_and_commit(
     const desired::DesiredState& wanted,
     std::span<const desired::FrontendKey> keys,
@@ -248,7 +282,15 @@ bool NftBackend::stage_and_commit(
   for (const desired::FrontendKey& key : keys) {
     mirror_.stage(key, wanted.find(key));
   }
-  const Result<> done = send({}, report);
+  return commit_staged(wanted, keys, report);
+}
+
+// Commits these frontends, which are staged. False when apply must stop: `report.outcome` says why.
+bool NftBackend::commit_staged(
+    const desired::DesiredState& wanted,
+    std::span<const desired::FrontendKey> keys,
+    ApplyReport& report) {
+  const Result<> done = send({}, report.cost);
   if (done) {
     for (const desired::FrontendKey& key : keys) {
       if (set_aside_.erase(key) > 0) {
@@ -294,18 +336,15 @@ void NftBackend::write_refused(
 }
 
 void NftBackend::write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report) {
-  // Frontends are taken until the transaction is large enough; what they cost is known only when
-  // they are staged, so the number of their endpoints stands in for it.
   std::size_t begin = 0;
   while (begin < keys.size()) {
     std::size_t end = begin;
-    std::size_t elements = 0;
-    while (end < keys.size() && elements < kElementsPerTransaction) {
-      const desired::FrontendPlan* plan = wanted.find(keys[end++]);
-      elements += cost_of(plan);
+    while (end < keys.size() && !staged_enough()) {
+      mirror_.stage(keys[end], wanted.find(keys[end]));
+      ++end;
     }
     const std::span<const desired::FrontendKey> part(keys.data() + begin, end - begin);
-    if (!stage_and_commit(wanted, part, report)) {
+    if (!commit_staged(wanted, part, report)) {
       report.retry.insert(
           report.retry.end(), keys.begin() + static_cast<std::ptrdiff_t>(end), keys.end());
       return;
@@ -314,15 +353,68 @@ void NftBackend::write(const desired::DesiredState& wanted, const Keys& keys, Ap
   }
 }
 
+// ---- writing ahead ----
+
+Result<> NftBackend::install_bare_program(Cost& cost) {
+  Transaction transaction;
+  transaction.replace_program = &program_;
+  transaction.delete_table = table_ == Table::Empty;
+  mirror_.clear();
+  mirror_.stage_unfinished();
+  if (auto done = send(std::move(transaction), cost); !done) {
+    return done;
+  }
+  table_ = Table::Ours;
+  bare_ = true;
+  return {};
+}
+
+Cost NftBackend::prepare(
+    const desired::DesiredState& wanted, std::span<const desired::FrontendKey> frontends) {
+  Cost cost;
+  if (preparing_ && !adopted_) {
+    preparing_ = adopt().has_value();
+  }
+  if (table_ == Table::Foreign || (table_ == Table::Ours && !bare_)) {
+    return cost;  // packets go by what is there; half a Service must not replace a whole one
+  }
+  for (std::size_t i = 0; preparing_ && i < frontends.size(); ++i) {
+    const desired::FrontendPlan* plan = wanted.find(frontends[i]);
+    if (ahead_.insert(frontends[i]).second && plan != nullptr) {
+      ahead_elements_ += plan->endpoints ? plan->endpoints->size() : 0;
+      ahead_elements_ += plan->local_endpoints ? plan->local_endpoints->size() : 0;
+    }
+    if (ahead_elements_ >= kElementsAhead) {
+      if (!bare_ && !install_bare_program(cost)) {
+        preparing_ = false;
+        break;
+      }
+      for (const desired::FrontendKey& key : ahead_) {
+        mirror_.stage_slots(key, wanted.find(key));
+      }
+      preparing_ = send({}, cost).has_value();
+      ahead_.clear();
+      ahead_elements_ = 0;
+    }
+  }
+  if (!preparing_) {
+    adopted_ = false;  // apply() looks again, and says what is wrong
+  }
+  return cost;
+}
+
 ApplyReport NftBackend::apply_once(const desired::DesiredState& wanted, const Delta& delta) {
   ApplyReport report;
   const Keys keys = keys_to_write(wanted, delta);
   if (table_ != Table::Ours && !install_program(wanted, keys, report)) {
     return report;
   }
+  preparing_ = false;
+  ahead_.clear();
   if (everything_) {
     mirror_.stage_strays();
-    if (report.outcome = send({}, report); !report.outcome) {
+    stage_settings(wanted);
+    if (report.outcome = send({}, report.cost); !report.outcome) {
       report.retry_everything = true;
       return report;
     }
@@ -332,19 +424,21 @@ ApplyReport NftBackend::apply_once(const desired::DesiredState& wanted, const De
     write(wanted, mirror_.unclaimed(), report);
     if (report.outcome) {
       mirror_.stage_sweep();
-      report.outcome = send({}, report);
+      report.outcome = send({}, report.cost);
     }
   }
   // The ranges come last: on a bare node they drop traffic to ClusterIPs that are not there yet.
   if (report.outcome && (everything_ || delta.ranges)) {
     stage_ranges(wanted);
-    report.outcome = send({}, report);
+    report.outcome = send({}, report.cost);
   }
   if (!report.outcome && (everything_ || delta.ranges || delta.everything)) {
     report.retry_everything = true;
   }
   if (report.outcome) {
-    everything_ = false;
+    if (std::exchange(everything_, false)) {
+      mirror_.release_memory();
+    }
     collect(report);
   }
   return report;
@@ -355,7 +449,7 @@ ApplyReport NftBackend::apply_once(const desired::DesiredState& wanted, const De
 void NftBackend::collect(ApplyReport& report) {
   const Clock::time_point now = Clock::now();
   mirror_.stage_collection(now);
-  if (const Result<> done = send({}, report); !done) {
+  if (const Result<> done = send({}, report.cost); !done) {
     log::debug("affinity chains are still busy", {log::kv("error", done.error().what)});
     report.again_in = kCollectAgain;
   } else if (const auto due = mirror_.collection_due()) {
@@ -368,7 +462,7 @@ ApplyReport NftBackend::apply(const desired::DesiredState& wanted, const Delta& 
   Delta rest = delta;
   for (int attempt = 0;; ++attempt) {
     if (!adopted_) {
-      if (const Result<> done = adopt(); !done) {
+      if (const Result<> done = adopt(/*thorough=*/attempt > 0); !done) {
         total.outcome = done;
         total.retry_everything = true;
         return total;
@@ -377,9 +471,7 @@ ApplyReport NftBackend::apply(const desired::DesiredState& wanted, const Delta& 
     // A contradiction that outlives re-reading is a frontend that the kernel will not have.
     stale_is_refusal_ = attempt == kRereads;
     ApplyReport report = apply_once(wanted, rest);
-    report.commits += total.commits;
-    report.messages += total.messages;
-    report.bytes += total.bytes;
+    report.cost += total.cost;
     total = std::move(report);
     if (total.outcome || total.outcome.error().code != Errc::Stale || attempt == kRereads) {
       return total;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,11 @@ class NftBackend : public Backend {
       std::unique_ptr<Transport> transport,
       std::unique_ptr<Purger> purger);
 
-  Result<> adopt() override;
+  // Reads what an earlier run left.
+  // `thorough`: every set is listed, however long it takes.
+  Result<> adopt(bool thorough = false);
+  Cost prepare(const desired::DesiredState& wanted, std::span<const desired::FrontendKey> frontends)
+      override;
   ApplyReport apply(const desired::DesiredState& wanted, const Delta& delta) override;
   Result<> cleanup() override;
   bool idle() const override { return purger_->idle(); }
@@ -36,12 +41,24 @@ class NftBackend : public Backend {
   // Elements of one transaction while many frontends are written: the netfilter mutex is held for a
   // few milliseconds.
   static constexpr std::size_t kElementsPerTransaction = 20'000;
+  // Written ahead when so many have come together; what is left over is apply()'s.
+  static constexpr std::size_t kElementsAhead = 10'000;
+  // A map of slots that may hold more is looked up and not listed. To list 50 000 takes as long as
+  // to look them up, 0.1 s.
+  static constexpr std::size_t kListedSlots = 50'000;
 
  private:
-  enum class Table : std::uint8_t { Ours, Absent, Foreign };  // Foreign: of another program
+  enum class Table : std::uint8_t {
+    Ours,
+    Absent,
+    Empty,   // ours, with no frontend but, it may be, with endpoints that nothing leads to
+    Foreign  // of another program
+  };
   using Keys = std::vector<desired::FrontendKey>;
 
-  Result<> read_elements(const TableState& state);
+  Result<> read_elements(const TableState& state, bool thorough);
+  Result<> read_set(const Set& set);
+  Result<> read_slots(const Set& set, Place place, bool thorough);
   ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
   Keys keys_to_write(const desired::DesiredState& wanted, const Delta& delta) const;
   void write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
@@ -54,10 +71,16 @@ class NftBackend : public Backend {
       const desired::DesiredState& wanted,
       std::span<const desired::FrontendKey> keys,
       ApplyReport& report);
+  bool commit_staged(
+      const desired::DesiredState& wanted,
+      std::span<const desired::FrontendKey> keys,
+      ApplyReport& report);
   void stage_settings(const desired::DesiredState& wanted);
   void stage_ranges(const desired::DesiredState& wanted);
   void collect(ApplyReport& report);
-  Result<> send(Transaction transaction, ApplyReport& report);
+  Result<> send(Transaction transaction, Cost& cost);
+  Result<> install_bare_program(Cost& cost);
+  bool staged_enough() const { return mirror_.staged() >= kElementsPerTransaction; }
   bool install_program(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
 
   net::Family family_;
@@ -67,6 +90,12 @@ class NftBackend : public Backend {
   KernelMirror mirror_;
   Table table_ = Table::Absent;
   bool adopted_ = false;
+  // The table is there, and no frontend is in it yet, so what is written of endpoints is seen by
+  // nobody.
+  bool bare_ = false;
+  bool preparing_ = true;                 // nothing was applied and nothing has failed
+  std::set<desired::FrontendKey> ahead_;  // to be written ahead
+  std::size_t ahead_elements_ = 0;
   bool everything_ = true;  // the next apply looks everywhere and sweeps
   bool stale_is_refusal_ = false;
   std::map<desired::FrontendKey, Error> set_aside_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -57,14 +58,24 @@ void set_service(
   std::vector<desired::Conflict> conflicts;
   wanted.set_service(
       {"ns", "s" + std::to_string(n)},
-      {{frontend(n), {0, "", plan.service}, std::make_shared<const FrontendPlan>(plan)}},
+      {},
+      {{frontend(n), std::make_shared<const FrontendPlan>(plan)}},
       delta.frontends,
       conflicts);
 }
 
 void remove_service(DesiredState& wanted, Delta& delta, unsigned n) {
   std::vector<desired::Conflict> conflicts;
-  wanted.set_service({"ns", "s" + std::to_string(n)}, {}, delta.frontends, conflicts);
+  wanted.set_service({"ns", "s" + std::to_string(n)}, {}, {}, delta.frontends, conflicts);
+}
+
+// So many endpoints are worth writing ahead.
+constexpr unsigned kMany = NftBackend::kElementsAhead;
+
+std::vector<unsigned> numbers(unsigned first, unsigned count) {
+  std::vector<unsigned> out(count);
+  std::iota(out.begin(), out.end(), first);
+  return out;
 }
 
 using Purges = FakePurger::Purges;
@@ -119,9 +130,147 @@ TEST_CASE("the program is written once, and the data around it") {
   Delta flip;
   set_service(wanted, flip, 1, {1, 2});
   const auto report = backend->apply(wanted, flip);
-  CHECK(report.commits == 1);
+  CHECK(report.cost.commits == 1);
   CHECK(table->program_writes == 1);
   CHECK(size_of(*table, SetId::Endpoints) == 2);
+}
+
+TEST_CASE("on a bare node endpoints are written ahead, and nothing leads to them before apply") {
+  auto table = std::make_shared<FakeTable>();
+  auto backend = start(table);
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, numbers(1, kMany));
+  set_service(wanted, delta, 2, {});
+  CHECK(backend->prepare(wanted, delta.frontends).commits == 2);  // the program, the endpoints
+  CHECK(size_of(*table, SetId::Endpoints) == kMany);
+  Delta more;
+  set_service(wanted, more, 1, numbers(2, kMany + 1));  // another slice comes, an endpoint goes
+  set_service(wanted, more, 3, numbers(7, kMany));
+  CHECK(backend->prepare(wanted, more.frontends).commits == 2);
+  CHECK(size_of(*table, SetId::Endpoints) == 2 * kMany + 1);
+  Delta few;
+  set_service(wanted, few, 4, {1});
+  CHECK(backend->prepare(wanted, few.frontends).commits == 0);  // they wait for more
+  CHECK(size_of(*table, SetId::Endpoints) == 2 * kMany + 1);
+  for (const SetId set : {SetId::ServiceIps, SetId::Class4, SetId::RefusedIps}) {
+    CHECK(size_of(*table, set) == 0);
+  }
+  CHECK(size_of(*table, SetId::ClusterIps) == 1);  // the mark that this is unfinished
+
+  remove_service(wanted, more, 3);  // it was a figment of an unfinished list
+  CHECK(backend->apply(wanted, more).outcome);
+  CHECK(table->program_writes == 1);
+  auto other = std::make_shared<FakeTable>();
+  CHECK(start(other)->apply(wanted, {}).outcome);
+  CHECK(contents(*table) == contents(*other));
+}
+
+TEST_CASE("endpoints that an earlier run wrote ahead and died do not outlive the next start") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, numbers(1, kMany));
+  CHECK(start(table)->prepare(wanted, delta.frontends).commits == 2);
+
+  DesiredState other;
+  Delta changed;
+  set_service(other, changed, 2, numbers(4, kMany));
+  for (const bool prepared : {true, false}) {
+    auto copy = std::make_shared<FakeTable>(*table);
+    auto backend = start(copy);
+    if (prepared) {
+      CHECK(backend->prepare(other, changed.frontends).commits == 2);
+    }
+    CHECK(backend->apply(other, changed).outcome);
+    auto fresh = std::make_shared<FakeTable>();
+    CHECK(start(fresh)->apply(other, {}).outcome);
+    CHECK(contents(*copy) == contents(*fresh));
+  }
+}
+
+TEST_CASE("endpoints that an earlier run wrote ahead of half of its frontends are found") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, numbers(1, kMany));
+  set_service(wanted, delta, 2, numbers(4, kMany));
+  auto dying = start(table);
+  (void)dying->prepare(wanted, delta.frontends);
+  auto unfinished = std::make_shared<FakeTable>(*table);
+  CHECK(dying->apply(wanted, delta).outcome);
+  // As if it had died when one of the two frontends was done.
+  for (const SetId set : {SetId::ServiceIps, class_set(Place::Plain, class_bits(kMany))}) {
+    auto& elements = unfinished->sets[static_cast<std::size_t>(set)];
+    elements.insert(*table->sets[static_cast<std::size_t>(set)].begin());
+  }
+
+  set_service(wanted, delta, 2, {6});
+  CHECK(start(unfinished)->apply(wanted, delta).outcome);
+  auto fresh = std::make_shared<FakeTable>();
+  CHECK(start(fresh)->apply(wanted, {}).outcome);
+  CHECK(contents(*unfinished) == contents(*fresh));
+}
+
+TEST_CASE("a large map of endpoints is looked up, not listed") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  for (unsigned n = 0; n < NftBackend::kListedSlots / 4 + 1; ++n) {
+    set_service(wanted, delta, n, {n, n + 1});
+  }
+  set_service(wanted, delta, 0, {0, 1, 2, 3, 4});
+  CHECK(start(table)->apply(wanted, delta).outcome);
+  const auto before = contents(*table);
+  table->look_ups = 0;
+
+  SECTION("a restart finds everything") {
+    CHECK(start(table)->apply(wanted, delta).cost.commits == 0);
+    CHECK(table->look_ups == static_cast<int>(NftBackend::kListedSlots / 4 + 1));
+  }
+  SECTION("an endpoint that somebody deleted meanwhile is put back") {
+    table->sets[static_cast<std::size_t>(SetId::Endpoints)].erase(
+        {encode_slot(frontend(0), 1), false});
+    CHECK(start(table)->apply(wanted, delta).outcome);
+    CHECK(contents(*table) == before);
+  }
+  SECTION("one of those that may be missing, with others behind it") {
+    table->sets[static_cast<std::size_t>(SetId::Endpoints)].erase(
+        {encode_slot(frontend(1), 0), false});
+    CHECK(start(table)->apply(wanted, delta).outcome);
+    CHECK(contents(*table) == before);
+  }
+}
+
+TEST_CASE("what packets go by already is not touched before apply") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, {1, 2, 3});
+  CHECK(start(table)->apply(wanted, delta).outcome);
+
+  const int commits = table->commits;
+  DesiredState half;
+  set_service(half, delta, 1, numbers(1, kMany));
+  auto backend = start(table);
+  CHECK(backend->prepare(half, delta.frontends).commits == 0);
+  CHECK(backend->apply(wanted, delta).cost.commits == 0);
+  CHECK(table->commits == commits);
+}
+
+TEST_CASE("what cannot be written ahead is left to apply, which says why") {
+  auto table = std::make_shared<FakeTable>();
+  auto backend = start(table);
+  DesiredState wanted;
+  Delta delta;
+  set_service(wanted, delta, 1, numbers(1, kMany));
+  table->judge = [](const Transaction&) { return fail(Errc::Again, "busy"); };
+  CHECK(backend->prepare(wanted, delta.frontends).commits == 0);
+  CHECK_FALSE(backend->apply(wanted, delta).outcome);
+  table->judge = nullptr;
+  CHECK(backend->prepare(wanted, delta.frontends).commits == 0);  // once is enough
+  CHECK(backend->apply(wanted, delta).outcome);
+  CHECK(size_of(*table, SetId::Endpoints) == kMany);
 }
 
 TEST_CASE("a restart that finds nothing to change writes nothing") {
@@ -136,7 +285,7 @@ TEST_CASE("a restart that finds nothing to change writes nothing") {
   const int before = table->commits;
   const auto report = start(table)->apply(wanted, {});
   CHECK(report.outcome);
-  CHECK(report.commits == 0);
+  CHECK(report.cost.commits == 0);
   CHECK(table->commits == before);
 }
 
@@ -239,7 +388,7 @@ TEST_CASE(
     auto second = start(table, purges);
     const auto report = second->apply(wanted, {});
     CHECK(report.outcome);
-    CHECK(report.commits == 0);
+    CHECK(report.cost.commits == 0);
     CHECK(purges->size() == 1);
   }
   SECTION("what nobody needs any more is collected later, not in the transaction that left it") {
@@ -361,7 +510,7 @@ TEST_CASE("a hole in the slots that somebody tore is closed at the next start") 
   auto fresh = std::make_shared<FakeTable>();
   CHECK(start(fresh)->apply(wanted, {}).outcome);
   CHECK(contents(*table) == contents(*fresh));
-  CHECK(start(table)->apply(wanted, {}).commits == 0);
+  CHECK(start(table)->apply(wanted, {}).cost.commits == 0);
 }
 
 TEST_CASE(

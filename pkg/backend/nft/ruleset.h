@@ -242,7 +242,14 @@ struct ElementChanges {
     deletions[static_cast<std::size_t>(set)].push_back(std::move(element));
     ++count;
   }
-  void clear() { *this = {}; }
+  void clear() {  // what was allocated is kept
+    for (auto* lists : {&deletions, &additions}) {
+      for (auto& list : *lists) {
+        list.clear();
+      }
+    }
+    count = 0;
+  }
 };
 
 }  // namespace shunt::backend::nft

@@ -43,6 +43,12 @@ struct CommitCost {
   std::uint64_t elements = 0;
 };
 
+// Keys to look up, run by run.
+struct KeyRuns {
+  std::vector<KeyBytes> keys;
+  std::vector<std::size_t> lengths;  // of the runs; their sum is the number of keys
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -50,6 +56,14 @@ class Transport {
   // Errc::Again: the table changed meanwhile, what was seen may be inconsistent.
   virtual Result<> read_elements(
       net::Family family, const Set& set, const std::function<void(Element&&)>& each) = 0;
+  // Of every run those that are there up to the first that is not. For sets that are too large to
+  // be read whole: the kernel finds its place in a set by counting from the start for every 32 KiB,
+  // so a whole set takes a time quadratic in its size.
+  virtual Result<> find_elements(
+      net::Family family,
+      const Set& set,
+      const KeyRuns& runs,
+      const std::function<void(Element&&)>& each) = 0;
   // Some elements of one set, all or nothing: for a set that is not of the program.
   virtual Result<> delete_elements(
       net::Family family, const Set& set, std::span<const Element> elements) = 0;

@@ -18,6 +18,10 @@ using netlink::AttributeBytes;
 
 // A nested attribute holds at most 64 KiB; an element of ours is below 512 bytes.
 constexpr std::size_t kElementListLimit = std::size_t{60} * 1024;
+// About what an element takes in a message.
+constexpr std::size_t kElementSize = 72;
+// Look-ups whose answers surely fit into the receive buffer.
+constexpr std::size_t kAnswersAtOnce = 512;
 constexpr std::uint8_t kUserdataComment =
     0;  // NFTNL_UDATA_*_COMMENT of tables, chains, rules and elements
 constexpr std::uint16_t kKeyEnd = 10;  // NFTA_SET_ELEM_KEY_END, since Linux 5.6
@@ -201,6 +205,40 @@ void for_each_of_ours(AttributeBytes message, std::uint16_t table_attribute, con
   }
 }
 
+// The elements of one message.
+void read_element_list(
+    AttributeBytes message, const Set& set, const std::function<void(Element&&)>& each) {
+  for_each_of_ours(
+      message, NFTA_SET_ELEM_LIST_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
+        if (type != NFTA_SET_ELEM_LIST_ELEMENTS) {
+          return;
+        }
+        netlink::for_each_attribute(payload, [&](std::uint16_t, AttributeBytes item) {
+          Element element;
+          if (read_element(item, set.shape, element)) {
+            each(std::move(element));
+          }
+        });
+      });
+}
+
+void put_question(
+    netlink::Messages& out, const Set& set, std::span<const KeyBytes> keys, std::uint8_t family) {
+  out.begin(NFT_MSG_GETSETELEM, 0, family);
+  out.put_string(NFTA_SET_ELEM_LIST_TABLE, kTable);
+  out.put_string(NFTA_SET_ELEM_LIST_SET, set.name);
+  const std::size_t list = out.nest(NFTA_SET_ELEM_LIST_ELEMENTS);
+  for (const KeyBytes& bytes : keys) {
+    const std::size_t item = out.nest(NFTA_LIST_ELEM);
+    const std::size_t key = out.nest(NFTA_SET_ELEM_KEY);
+    out.put(NFTA_DATA_VALUE, bytes.span());
+    out.end_nest(key);
+    out.end_nest(item);
+  }
+  out.end_nest(list);
+  out.end();
+}
+
 std::vector<std::uint8_t> table_selector(std::uint16_t attribute) {
   std::vector<std::uint8_t> out(MNL_ALIGN(sizeof(nlattr) + sizeof kTable));
   const nlattr head{static_cast<std::uint16_t>(sizeof(nlattr) + sizeof kTable), attribute};
@@ -280,20 +318,53 @@ Result<> KernelTransport::read_elements(
       NFT_MSG_GETSETELEM,
       family_number(family),
       attributes,
-      [&](AttributeBytes message) {
-        for_each_of_ours(
-            message, NFTA_SET_ELEM_LIST_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
-              if (type != NFTA_SET_ELEM_LIST_ELEMENTS) {
-                return;
-              }
-              netlink::for_each_attribute(payload, [&](std::uint16_t, AttributeBytes item) {
-                Element element;
-                if (read_element(item, set.shape, element)) {
-                  each(std::move(element));
-                }
-              });
-            });
-      });
+      [&](AttributeBytes message) { read_element_list(message, set, each); });
+}
+
+Result<> KernelTransport::ask(
+    netlink::Messages& questions, const Set& set, const std::function<void(Element&&)>& each) {
+  std::vector<netlink::MessageError> errors;
+  auto done = socket_->ask(
+      questions, errors, [&](AttributeBytes message) { read_element_list(message, set, each); });
+  questions.clear();
+  if (!done) {
+    return done;
+  }
+  for (const netlink::MessageError& error : errors) {
+    if (error.sys_errno != ENOENT) {
+      return fail(netlink::errc_of(error.sys_errno), "look-up of elements", error.sys_errno);
+    }
+  }
+  return {};
+}
+
+// A run is a message, or several when it is long; the kernel answers a message up to its first key
+// that is not there.
+Result<> KernelTransport::find_elements(
+    net::Family family,
+    const Set& set,
+    const KeyRuns& runs,
+    const std::function<void(Element&&)>& each) {
+  netlink::Messages questions(NFNL_SUBSYS_NFTABLES);
+  std::size_t asked = 0;
+  std::span<const KeyBytes> keys(runs.keys);
+  for (const std::size_t length : runs.lengths) {
+    auto run = keys.first(length);
+    keys = keys.subspan(length);
+    while (!run.empty()) {
+      const auto part = run.first(std::min(run.size(), kAnswersAtOnce));
+      run = run.subspan(part.size());
+      if (asked + part.size() > kAnswersAtOnce) {
+        if (auto done = ask(questions, set, each); !done) {
+          return done;
+        }
+        asked = 0;
+      }
+      put_question(questions, set, part, family_number(family));
+      asked += part.size();
+    }
+  }
+  return ask(questions, set, each);
 }
 
 Result<> KernelTransport::delete_elements(
@@ -305,6 +376,7 @@ Result<> KernelTransport::delete_elements(
 
 Result<CommitCost> KernelTransport::commit(const Program& program, const Transaction& transaction) {
   netlink::Batch batch(NFNL_SUBSYS_NFTABLES);
+  batch.reserve(transaction.changes.count * kElementSize);
   const std::uint8_t family = family_number(program.family);
   if (transaction.delete_table) {
     put_table(batch, NFT_MSG_DELTABLE, program);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backend/nft/transport.h"
+#include "netlink/messages.h"
 #include "netlink/socket.h"
 
 namespace shunt::backend::nft {
@@ -17,11 +18,20 @@ class KernelTransport : public Transport {
   Result<TableState> read_table(net::Family family) override;
   Result<> read_elements(
       net::Family family, const Set& set, const std::function<void(Element&&)>& each) override;
+  Result<> find_elements(
+      net::Family family,
+      const Set& set,
+      const KeyRuns& runs,
+      const std::function<void(Element&&)>& each) override;
   Result<> delete_elements(
       net::Family family, const Set& set, std::span<const Element> elements) override;
   Result<CommitCost> commit(const Program& program, const Transaction& transaction) override;
 
  private:
+  // Sends the questions and reads what is there.
+  Result<> ask(
+      netlink::Messages& questions, const Set& set, const std::function<void(Element&&)>& each);
+
   explicit KernelTransport(std::unique_ptr<netlink::Socket> socket) : socket_(std::move(socket)) {}
   std::unique_ptr<netlink::Socket> socket_;
 };
