@@ -4,9 +4,11 @@
 #include <exception>
 
 #include "app/app.h"
+#include "base/memory.h"
 #include "config/options.h"
 
 int main(int argc, char** argv) {
+  shunt::take_memory_in_large_steps();
   try {
     const auto invocation = shunt::config::parse_command_line(argc, argv);
     if (!invocation) {

@@ -177,9 +177,9 @@ class Daemon {
     out["synced"] = status->synced;
     // In this order: what the sync loop has applied it has handed over.
     out["idle"] = status->idle && loop_.backends_idle() && reconciler_->idle();
-    out["commits"] = status->commits;
-    out["messages"] = status->messages;
-    out["bytes"] = status->bytes;
+    out["commits"] = status->cost.commits;
+    out["messages"] = status->cost.messages;
+    out["bytes"] = status->cost.bytes;
     out["frontends"] = status->frontends;
     out["setAside"] = status->set_aside;
     out["conflicts"] = status->conflicts;
@@ -229,6 +229,7 @@ class Daemon {
     apiserver::ReflectorOptions out;
     out.node_name = options.node_name;
     out.stall_timeout = options.watch_stall_timeout;
+    out.accept = apiserver::accept_header(options.content_type, options.accept_content_types);
     return out;
   }
 

@@ -58,12 +58,13 @@ struct Fixture {
     }
     wanted.set_service(
         {"ns", name},
-        {{frontend, {0, name, name}, std::make_shared<const desired::FrontendPlan>(plan)}},
+        {0, name},
+        {{frontend, std::make_shared<const desired::FrontendPlan>(plan)}},
         delta.frontends,
         conflicts);
   }
   void forget(const char* name) {
-    wanted.set_service({"ns", name}, {}, delta.frontends, conflicts);
+    wanted.set_service({"ns", name}, {}, {}, delta.frontends, conflicts);
   }
   // One apply that ends as `report` says; what the cleaner hears of it.
   Told apply(const ApplyReport& report = {}) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "backend/backend.h"
 #include "net/ip_address.h"
 
 namespace shunt::sync {
@@ -18,11 +19,9 @@ struct WithoutLocal {
 };
 
 struct Status {
-  bool synced = false;        // the first complete state was written
-  bool idle = false;          // everything received is in the kernel, nothing waits for a retry
-  std::uint64_t commits = 0;  // transactions, messages and bytes since the start
-  std::uint64_t messages = 0;
-  std::uint64_t bytes = 0;
+  bool synced = false;  // the first complete state was written
+  bool idle = false;    // everything received is in the kernel, nothing waits for a retry
+  backend::Cost cost;   // since the start
   std::size_t frontends = 0;
   std::size_t set_aside = 0;                          // frontends that the kernel refused
   std::size_t conflicts = 0;                          // frontends that another Service has

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "desired/planner.h"
 #include "node/local_traffic.h"
 #include "node/node_port_ranges.h"
@@ -18,28 +19,26 @@ namespace {
 
 using log::kv;
 
+// Services of one run whose memory is worth a few milliseconds.
+constexpr std::size_t kManyServices = 500;
+
 // Takes a mailbox's content into the store.
-template <typename T, typename Upsert, typename Remove, typename Replace>
+template <typename T, typename Remove, typename Listed>
 void take(
     Mailbox<std::shared_ptr<const T>>& box,
-    const Upsert& upsert,
+    store::ObjectStore& store,
     const Remove& remove,
-    const Replace& replace) {
+    const Listed& listed) {
   auto mail = box.drain();
-  if (mail.replacement) {
-    std::vector<std::shared_ptr<const T>> all;
-    all.reserve(mail.replacement->size());
-    for (auto& [key, object] : *mail.replacement) {
-      all.push_back(std::move(object));
-    }
-    replace(std::move(all));
-  }
-  for (auto& [key, object] : mail.changes) {
-    if (object) {
-      upsert(std::move(*object));
+  for (auto& [key, slot] : mail.changes) {
+    if (slot.value) {
+      store.upsert(std::move(*slot.value), slot.list);
     } else {
       remove(key);
     }
+  }
+  if (mail.listed) {
+    listed(*mail.listed);
   }
 }
 
@@ -71,26 +70,27 @@ SyncLoop::SyncLoop(
 }
 
 void SyncLoop::drain() {
+  using List = store::ListNumber;
   take(
       mailboxes_.services,
-      [&](store::ServicePtr s) { store_.upsert(std::move(s)); },
+      store_,
       [&](const std::string& key) { store_.remove_service(key_of(key)); },
-      [&](std::vector<store::ServicePtr> all) { store_.replace_services(std::move(all)); });
+      [&](List list) { store_.services_listed(list); });
   take(
       mailboxes_.slices,
-      [&](store::SlicePtr s) { store_.upsert(std::move(s)); },
+      store_,
       [&](const std::string& key) { store_.remove_slice(key_of(key)); },
-      [&](std::vector<store::SlicePtr> all) { store_.replace_slices(std::move(all)); });
+      [&](List list) { store_.slices_listed(list); });
   take(
       mailboxes_.nodes,
-      [&](std::shared_ptr<const kube::Node> n) { store_.upsert(std::move(n)); },
+      store_,
       [&](const std::string&) { store_.remove_node(); },
-      [&](auto all) { store_.replace_nodes(std::move(all)); });
+      [&](List) { store_.nodes_listed(); });
   take(
       mailboxes_.service_cidrs,
-      [&](std::shared_ptr<const kube::ServiceCidr> c) { store_.upsert(std::move(c)); },
+      store_,
       [&](const std::string& key) { store_.remove_service_cidr(key_of(key)); },
-      [&](auto all) { store_.replace_service_cidrs(std::move(all)); });
+      [&](List list) { store_.service_cidrs_listed(list); });
 }
 
 // spec/semantics.md §8: no write before Services and EndpointSlices are complete. The Node is
@@ -102,8 +102,7 @@ bool SyncLoop::ready() {
   }
   const kube::Node* node = store_.node();
   if (!started_) {
-    log::info(
-        "Services and EndpointSlices are complete", {kv("services", store_.service_keys().size())});
+    log::info("Services and EndpointSlices are complete", {kv("services", store_.service_count())});
     started_ = true;
     pod_cidrs_at_start_ = node != nullptr ? node->pod_cidrs : std::vector<std::string>{};
     pacing_.request();  // an empty cluster has nothing that changed, and is synced all the same
@@ -177,7 +176,8 @@ void SyncLoop::plan_service(Pipeline& pipeline, const kube::ObjectKey& key) {
   report_issues(key, pipeline.family, std::move(plan.issues));
   count_without_local(pipeline, key, {plan.internal_without_local, plan.external_without_local});
   std::vector<desired::Conflict> conflicts;
-  pipeline.wanted.set_service(key, std::move(plan.claims), pipeline.delta.frontends, conflicts);
+  pipeline.wanted.set_service(
+      key, std::move(plan.seniority), std::move(plan.claims), pipeline.delta.frontends, conflicts);
   for (const desired::Conflict& conflict : conflicts) {
     log::warn(
         "two Services claim one address, the older one has it",
@@ -211,7 +211,7 @@ void SyncLoop::plan_ranges() {
               : options_.node_ports;
   for (Pipeline& pipeline : pipelines_) {
     desired::DesiredState& wanted = pipeline.wanted;
-    if (store_.service_cidrs_listed()) {
+    if (store_.service_cidrs_known()) {
       wanted.service_cidrs = node::of_family(store_.service_cidrs(), pipeline.family);
     }
     const auto pods = node::source_range(
@@ -258,9 +258,41 @@ void SyncLoop::follow_node() {
   }
 }
 
-void SyncLoop::plan() {
+// While the lists are still coming: what is known of a Service is planned and the back ends get
+// ready for it, so that little is left to do when the lists end. Nothing that a packet can see is
+// written.
+void SyncLoop::prepare() {
+  if (gave_up_ || (store_.node() == nullptr && !store_.node_listed())) {
+    for (Pipeline& pipeline : pipelines_) {
+      prepare(pipeline);  // to read what an earlier run left needs no Node
+    }
+    return;
+  }
+  follow_node();  // a plan without the zone would have to be made again
+  for (const kube::ObjectKey& key : store_.take_changes().services) {
+    if (!store_.has_service_and_slice(key)) {
+      postponed_.insert(key);
+      continue;
+    }
+    for (Pipeline& pipeline : pipelines_) {
+      plan_service(pipeline, key);
+    }
+  }
+  for (Pipeline& pipeline : pipelines_) {
+    prepare(pipeline);
+  }
+}
+
+void SyncLoop::prepare(Pipeline& pipeline) {
+  const auto frontends =
+      std::exchange(pipeline.delta.frontends, {});  // the first apply looks at all
+  counters_.cost += pipeline.backend->prepare(pipeline.wanted, frontends);
+}
+
+std::size_t SyncLoop::plan() {
   follow_node();
-  const store::Changes changes = store_.take_changes();
+  store::Changes changes = store_.take_changes();
+  changes.services.merge(std::exchange(postponed_, {}));
   for (const kube::ObjectKey& key : changes.services) {
     for (Pipeline& pipeline : pipelines_) {
       plan_service(pipeline, key);
@@ -269,6 +301,7 @@ void SyncLoop::plan() {
   if (changes.service_cidrs || changes.node || !synced_) {
     plan_ranges();
   }
+  return changes.services.size();
 }
 
 bool SyncLoop::apply(Pipeline& pipeline) {
@@ -278,12 +311,11 @@ bool SyncLoop::apply(Pipeline& pipeline) {
   }
   const backend::ApplyReport report = pipeline.backend->apply(pipeline.wanted, delta);
   if (options_.frontends_changed) {
-    options_.frontends_changed(pipeline.wanted, delta.frontends);
+    options_.frontends_changed(
+        pipeline.wanted, delta.everything ? pipeline.wanted.keys() : delta.frontends);
   }
   const auto family = kv("family", net::to_string(pipeline.family));
-  counters_.commits += report.commits;
-  counters_.messages += report.messages;
-  counters_.bytes += report.bytes;
+  counters_.cost += report.cost;
   for (const backend::Refusal& refusal : report.set_aside) {
     const desired::FrontendPlan* plan = pipeline.wanted.find(refusal.frontend);
     if (pipeline.set_aside.insert(refusal.frontend).second) {
@@ -318,8 +350,8 @@ bool SyncLoop::apply(Pipeline& pipeline) {
         "applied",
         {family,
          kv("frontends", delta.frontends.size()),
-         kv("messages", report.messages),
-         kv("bytes", report.bytes)});
+         kv("messages", report.cost.messages),
+         kv("bytes", report.cost.bytes)});
     return true;
   }
   pipeline.delta.everything = report.retry_everything;
@@ -357,9 +389,9 @@ bool SyncLoop::apply() {
     synced_ = true;
     log::info(
         "first sync done",
-        {kv("commits", counters_.commits),
-         kv("messages", counters_.messages),
-         kv("bytes", counters_.bytes)});
+        {kv("commits", counters_.cost.commits),
+         kv("messages", counters_.cost.messages),
+         kv("bytes", counters_.cost.bytes)});
   }
   return succeeded;
 }
@@ -400,6 +432,9 @@ void SyncLoop::run() {
     }
     drain();
     const bool may_run = ready();
+    if (!started_) {
+      prepare();
+    }
     if (may_run && store_.has_changes()) {
       pacing_.request();
     }
@@ -409,8 +444,12 @@ void SyncLoop::run() {
     }
     const auto due = pacing_.due(Clock::now());
     if (may_run && due && *due <= Clock::now()) {
-      plan();
+      const bool first = !synced_;
+      const std::size_t services = plan();
       last_run_failed_ = !apply();
+      if (first || services > kManyServices) {
+        give_back_unused_memory();  // of what a list came in
+      }
       bool set_aside = false;
       for (const Pipeline& pipeline : pipelines_) {
         set_aside = set_aside || !pipeline.set_aside.empty();

@@ -104,7 +104,9 @@ class SyncLoop {
   bool ready();
   bool node_known_or_given_up();
   void give_up(const Error& error);
-  void plan();
+  void prepare();
+  void prepare(Pipeline& pipeline);
+  std::size_t plan();  // how many Services it looked at
   void follow_node();
   void plan_service(Pipeline& pipeline, const kube::ObjectKey& key);
   void count_without_local(Pipeline& pipeline, const kube::ObjectKey& key, const WithoutLocal& now);
@@ -125,6 +127,7 @@ class SyncLoop {
   bool started_ = false;  // the gate of ready() was passed
   bool gave_up_ = false;
   node::StartUpWait start_up_;
+  std::set<kube::ObjectKey> postponed_;  // touched before the gate, and not planned yet
   bool says_it_waits_ = false;
   std::vector<std::string> pod_cidrs_at_start_;
   std::vector<net::IpAddress> node_addresses_;  // the last that were known

@@ -20,14 +20,24 @@ struct FakeKernel {
   std::optional<std::vector<net::Cidr>> node_port_cidrs;
   int applies = 0;
   int failures_left = 0;
+  std::set<FrontendKey> prepared;
   std::set<FrontendKey> last_delta;
 };
 
 class FakeBackend : public backend::Backend {
  public:
   explicit FakeBackend(FakeKernel& kernel) : kernel_(kernel) {}
-  Result<> adopt() override { return {}; }
   Result<> cleanup() override { return {}; }
+  backend::Cost prepare(
+      const desired::DesiredState& wanted, std::span<const FrontendKey> frontends) override {
+    const std::lock_guard lock(kernel_.mutex);
+    CHECK(kernel_.applies == 0);
+    for (const FrontendKey& key : frontends) {
+      CHECK(wanted.find(key) != nullptr);
+      kernel_.prepared.insert(key);
+    }
+    return {};
+  }
   backend::ApplyReport apply(
       const desired::DesiredState& wanted, const backend::Delta& delta) override {
     const std::lock_guard lock(kernel_.mutex);
@@ -53,7 +63,7 @@ class FakeBackend : public backend::Backend {
     kernel_.pod_cidrs = wanted.pod_cidrs;
     kernel_.service_cidrs = wanted.service_cidrs;
     kernel_.node_port_cidrs = wanted.node_port_cidrs;
-    report.commits = 1;
+    report.cost.commits = 1;
     return report;
   }
 
@@ -112,6 +122,18 @@ std::shared_ptr<const kube::Node> node(
   return n;
 }
 
+// A whole list at once.
+template <typename T>
+void list(
+    Mailbox<std::shared_ptr<const T>>& box,
+    const std::map<std::string, std::type_identity_t<std::shared_ptr<const T>>>& all) {
+  box.begin_list();
+  for (const auto& [key, object] : all) {
+    box.upsert(key, object);
+  }
+  box.end_list();
+}
+
 class Fixture {
  public:
   explicit Fixture(const SyncOptions& options = {"here", {}, {}, false, Millis{0}})
@@ -127,9 +149,9 @@ class Fixture {
     thread_.join();
   }
   void lists_arrive() {
-    boxes.services.replace(
-        {{"ns/a", service("a", "10.96.0.1")}, {"ns/b", service("b", "10.96.0.2")}});
-    boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1", "10.64.0.2"})}});
+    list(
+        boxes.services, {{"ns/a", service("a", "10.96.0.1")}, {"ns/b", service("b", "10.96.0.2")}});
+    list(boxes.slices, {{"ns/a-1", slice("a", {"10.64.0.1", "10.64.0.2"})}});
   }
   std::shared_ptr<const Status> settle() { return loop->settle(Millis{5000}); }
   std::size_t endpoints(const char* ip) {
@@ -155,21 +177,49 @@ class Fixture {
   std::thread thread_;
 };
 
+TEST_CASE("what is known of a Service is handed over while the lists are still coming") {
+  Fixture f;
+  const auto prepared = [&] {
+    (void)f.settle();
+    const std::lock_guard lock(f.kernel.mutex);
+    return f.kernel.prepared.size();
+  };
+  f.boxes.slices.begin_list();
+  f.boxes.services.begin_list();
+  f.boxes.services.upsert("ns/a", service("a", "10.96.0.1"));
+  f.boxes.services.upsert("ns/b", service("b", "10.96.0.2"));
+  f.boxes.slices.upsert("ns/a-1", slice("a", {"10.64.0.1", "10.64.0.2"}));
+  CHECK(prepared() == 0);  // without the Node's zone the plan could be another one
+  list(f.boxes.nodes, {{"here", node("z1", {}, {"10.80.0.10"})}});
+  CHECK(prepared() == 1);
+  f.boxes.slices.upsert("ns/b-1", slice("b", {"10.64.0.3"}));
+  CHECK(prepared() == 2);
+  CHECK(f.applies() == 0);
+
+  f.boxes.services.begin_list();  // the first list broke off, and b is gone meanwhile
+  f.boxes.services.upsert("ns/a", service("a", "10.96.0.1"));
+  f.boxes.services.end_list();
+  f.boxes.slices.end_list();
+  CHECK(f.settle()->synced);
+  CHECK(f.endpoints("10.96.0.1") == 2);
+  CHECK(f.endpoints("10.96.0.2") == 99);
+}
+
 TEST_CASE("nothing is written before Services and EndpointSlices are complete") {
   for (const bool services_first : {true, false}) {
     Fixture f;
     if (services_first) {
-      f.boxes.services.replace({{"ns/a", service("a", "10.96.0.1")}});
+      list(f.boxes.services, {{"ns/a", service("a", "10.96.0.1")}});
     } else {
-      f.boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1"})}});
+      list(f.boxes.slices, {{"ns/a-1", slice("a", {"10.64.0.1"})}});
     }
-    f.boxes.service_cidrs.replace({});
+    list(f.boxes.service_cidrs, {});
     CHECK_FALSE(f.settle()->synced);
     CHECK(f.applies() == 0);
     if (services_first) {
-      f.boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1"})}});
+      list(f.boxes.slices, {{"ns/a-1", slice("a", {"10.64.0.1"})}});
     } else {
-      f.boxes.services.replace({{"ns/a", service("a", "10.96.0.1")}});
+      list(f.boxes.services, {{"ns/a", service("a", "10.96.0.1")}});
     }
     CHECK(f.settle()->synced);
     CHECK(f.endpoints("10.96.0.1") == 1);
@@ -178,8 +228,8 @@ TEST_CASE("nothing is written before Services and EndpointSlices are complete") 
 
 TEST_CASE("an empty cluster is synced as well") {
   Fixture f;
-  f.boxes.services.replace({});
-  f.boxes.slices.replace({});
+  list(f.boxes.services, {});
+  list(f.boxes.slices, {});
   CHECK(f.settle()->synced);
   CHECK(f.applies() == 1);
 }
@@ -203,7 +253,7 @@ TEST_CASE("what a later list does not have is gone") {
   Fixture f;
   f.lists_arrive();
   f.settle();
-  f.boxes.services.replace({{"ns/a", service("a", "10.96.0.1")}});
+  list(f.boxes.services, {{"ns/a", service("a", "10.96.0.1")}});
   f.settle();
   CHECK(f.endpoints("10.96.0.1") == 2);
   CHECK(f.endpoints("10.96.0.2") == 99);
@@ -211,9 +261,9 @@ TEST_CASE("what a later list does not have is gone") {
 
 TEST_CASE("the node's zone decides, and a new zone decides anew") {
   Fixture f;
-  f.boxes.nodes.replace({{"here", node("z1")}});
-  f.boxes.services.replace({{"ns/a", service("a", "10.96.0.1")}});
-  f.boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1", "10.64.0.2"}, "1", "z1")}});
+  list(f.boxes.nodes, {{"here", node("z1")}});
+  list(f.boxes.services, {{"ns/a", service("a", "10.96.0.1")}});
+  list(f.boxes.slices, {{"ns/a-1", slice("a", {"10.64.0.1", "10.64.0.2"}, "1", "z1")}});
   f.settle();
   CHECK(f.endpoints("10.96.0.1") == 1);
   f.boxes.nodes.upsert("here", node("z9"));
@@ -231,7 +281,7 @@ TEST_CASE("the first write waits for the Node and its address, but not for ever"
   Fixture patient({"here", {}, {}, false, Millis{60'000}});
   patient.lists_arrive();
   CHECK_FALSE(patient.settle()->synced);
-  patient.boxes.nodes.replace({});  // there is none
+  list(patient.boxes.nodes, {});  // there is none
   CHECK_FALSE(patient.settle()->synced);
   patient.boxes.nodes.upsert("here", node("z1"));
   CHECK_FALSE(patient.settle()->synced);
@@ -252,7 +302,7 @@ TEST_CASE("ServiceCIDRs that are not known yet are left as they are") {
   f.lists_arrive();
   f.settle();
   CHECK_FALSE(f.kernel.service_cidrs);
-  f.boxes.service_cidrs.replace({});
+  list(f.boxes.service_cidrs, {});
   f.settle();
   CHECK(f.kernel.service_cidrs == std::vector<net::Cidr>{});
 }
@@ -261,7 +311,7 @@ TEST_CASE("with NodeCIDR the first write waits for the Node's ranges") {
   SyncOptions options{"here", {}, {}, true, Millis{0}};
   Fixture f(options);
   f.lists_arrive();
-  f.boxes.nodes.replace({{"here", node(nullptr)}});
+  list(f.boxes.nodes, {{"here", node(nullptr)}});
   CHECK_FALSE(f.settle()->synced);
   f.boxes.nodes.upsert("here", node(nullptr, {"10.64.0.0/24", "fd64::/64"}));
   CHECK(f.settle()->synced);
@@ -285,7 +335,7 @@ TEST_CASE("podCIDRs that do not come, or change, are for the next process") {
   SECTION("they change") {
     Fixture f(options);
     f.lists_arrive();
-    f.boxes.nodes.replace({{"here", node(nullptr, {"10.64.0.0/24"})}});
+    list(f.boxes.nodes, {{"here", node(nullptr, {"10.64.0.0/24"})}});
     CHECK(f.settle()->synced);
     CHECK(gave_up == 0);
     f.boxes.nodes.upsert("here", node(nullptr, {"10.65.0.0/24"}));
@@ -311,7 +361,7 @@ TEST_CASE("NodePorts answer on the Node's own address, whichever that is now") {
   f.lists_arrive();
   f.settle();
   CHECK_FALSE(f.kernel.node_port_cidrs);  // who knows: what the kernel has stays
-  f.boxes.nodes.replace({{"here", node(nullptr, {}, {"10.80.0.10"})}});
+  list(f.boxes.nodes, {{"here", node(nullptr, {}, {"10.80.0.10"})}});
   f.settle();
   CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.0.10/32"}));
   f.boxes.nodes.upsert("here", node(nullptr, {}, {"10.80.0.99"}));
@@ -327,7 +377,7 @@ TEST_CASE("NodePorts answer on the Node's own address, whichever that is now") {
 TEST_CASE("a Node that never had an address leaves NodePorts open on all of them") {
   Fixture f;
   f.lists_arrive();
-  f.boxes.nodes.replace({{"here", node("z1")}});
+  list(f.boxes.nodes, {{"here", node("z1")}});
   f.settle();
   CHECK(f.kernel.node_port_cidrs == cidrs({"0.0.0.0/0"}));
 }
@@ -354,7 +404,7 @@ TEST_CASE("settings about NodePort addresses beat the Node") {
     f.lists_arrive();
     f.settle();
     CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.1.10/32"}));
-    f.boxes.nodes.replace({{"here", node(nullptr, {}, {"10.80.0.10"})}});
+    list(f.boxes.nodes, {{"here", node(nullptr, {}, {"10.80.0.10"})}});
     f.settle();
     CHECK(f.kernel.node_port_cidrs == cidrs({"10.80.1.10/32"}));
   }
@@ -367,9 +417,9 @@ TEST_CASE(
   balanced->type = "LoadBalancer";
   balanced->load_balancer_source_ranges = {"10.80.0.0/24"};
   balanced->ingress = {{"192.0.2.1", std::nullopt}};
-  f.boxes.services.replace({{"ns/a", balanced}});
-  f.boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1"})}});
-  f.boxes.nodes.replace({{"here", node(nullptr, {}, {"10.80.1.10"})}});
+  list(f.boxes.services, {{"ns/a", balanced}});
+  list(f.boxes.slices, {{"ns/a-1", slice("a", {"10.64.0.1"})}});
+  list(f.boxes.nodes, {{"here", node(nullptr, {}, {"10.80.1.10"})}});
   f.settle();
   CHECK(f.sources("192.0.2.1") == cidrs({"10.80.0.0/24"}));
   f.boxes.nodes.upsert("here", node(nullptr, {}, {"10.80.0.10"}));
@@ -395,8 +445,8 @@ TEST_CASE("ports with policy Local and endpoints elsewhere only are counted, as 
     REQUIRE(at != status->without_local.end());
     return std::pair(at->second.internal, at->second.external);
   };
-  f.boxes.services.replace({{"ns/a", local("a", "10.96.0.1", true, "1")}});
-  f.boxes.slices.replace({{"ns/a-1", slice("a", {"10.64.0.1"})}});
+  list(f.boxes.services, {{"ns/a", local("a", "10.96.0.1", true, "1")}});
+  list(f.boxes.slices, {{"ns/a-1", slice("a", {"10.64.0.1"})}});
   CHECK(counted() == std::pair<std::size_t, std::size_t>(1, 1));
   f.boxes.services.upsert("ns/a", local("a", "10.96.0.1", false, "2"));
   CHECK(counted() == std::pair<std::size_t, std::size_t>(0, 1));
@@ -500,8 +550,8 @@ TEST_CASE("the cleaner of flows is warned before a change, and told when the ker
   };
   auto s = std::make_shared<kube::Service>(*service("a", "10.96.0.1"));
   s->ports[0].protocol = "UDP";
-  f.boxes.services.replace({{"ns/a", s}});
-  f.boxes.slices.replace({{"ns/a-1", udp({"10.64.0.1", "10.64.0.2"}, "1")}});
+  list(f.boxes.services, {{"ns/a", s}});
+  list(f.boxes.slices, {{"ns/a-1", udp({"10.64.0.1", "10.64.0.2"}, "1")}});
   f.settle();
   CHECK(cleaner.seen == std::vector<std::size_t>{2});
   {
