@@ -34,11 +34,12 @@ void answer_count(
     const char* what,
     const Result<std::size_t>& count) {
   if (!count) {
-    send_status(request, response, bad_request(count.error().what));
+    send_status(context, request, response, bad_request(count.error().what));
     return;
   }
   Json out = Json::object();
   out[what] = *count;
+  note_sent(request, response);
   out["resourceVersion"] = std::to_string(context.store.version());
   send_json(request, response, 200, out.dump());
 }
@@ -54,7 +55,7 @@ void put_faults(Context context, const Request& request, Response& response) {
   const auto replaced = faults.is_discarded() ? fail(Errc::Invalid, "the body is not JSON")
                                               : context.faults.replace(faults);
   if (!replaced) {
-    send_status(request, response, bad_request(replaced.error().what));
+    send_status(context, request, response, bad_request(replaced.error().what));
     return;
   }
   send_json(request, response, 200, context.faults.describe().dump());
@@ -64,7 +65,7 @@ void advance(Context context, Journal& journal, const Request& request, Response
   const std::string text = request.query_value("to");
   std::uint64_t version = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), version).ec != std::errc{}) {
-    send_status(request, response, bad_request("?to=VERSION is missing"));
+    send_status(context, request, response, bad_request("?to=VERSION is missing"));
     return;
   }
   context.store.advance_to(version);
@@ -157,7 +158,7 @@ bool handle_admin(Context context, Journal& journal, const Request& request, Res
   } else if (is("POST", "/_test/advance")) {
     advance(context, journal, request, response);
   } else {
-    send_status(request, response, path_not_found());
+    send_status(context, request, response, path_not_found());
   }
   return true;
 }

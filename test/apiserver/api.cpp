@@ -1,5 +1,8 @@
 #include "test/apiserver/api.h"
 
+#include "test/apiserver/monotonic.h"
+#include "test/apiserver/protobuf.h"
+
 namespace shunt::test_api {
 namespace {
 
@@ -22,11 +25,19 @@ std::string_view verb_of(const Request& request, const Target& target) {
   return request.method == "DELETE" ? "delete" : "unknown";
 }
 
-bool accepts_json(const Request& request) {
-  const std::string accept = request.header("accept");
-  return accept.empty() || accept.find("*/*") != std::string::npos ||
-         accept.find("application/json") != std::string::npos ||
-         accept.find("application/*") != std::string::npos;
+std::optional<Encoding> negotiated(Context context, const Request& request, bool has_schema) {
+  return negotiate(request.header("accept"), has_schema && context.options.protobuf);
+}
+
+void send_protobuf(
+    Response& response,
+    int code,
+    std::map<std::string, std::string> headers,
+    std::string_view api_version,
+    std::string_view kind,
+    std::string_view bytes) {
+  headers["Content-Type"] = kProtobufType;
+  response.send(code, std::move(headers), proto::enveloped(api_version, kind, bytes));
 }
 
 // Health and version, which a client may ask before anything else.
@@ -87,11 +98,12 @@ bool strike(
           status.message = fault->text;
         }
         status.retry_after_seconds = fault->retry_after;
-        send_status(request, response, status);
+        send_status(context, request, response, status);
         return true;
       }
       case FaultKind::ErrorEvent:
       case FaultKind::MalformedJson:
+      case FaultKind::MalformedProtobuf:
       case FaultKind::Refuse:
         break;  // not taken here
     }
@@ -108,7 +120,7 @@ Answer<> route(
   if (target.table.resource == nullptr) {
     return refuse(path_not_found());
   }
-  if (!accepts_json(request)) {
+  if (!negotiated(context, request, target.table.resource->schema != nullptr)) {
     return refuse(not_acceptable());
   }
   if (verb == "watch") {
@@ -125,11 +137,15 @@ Answer<> route(
   if (!object) {
     return refuse(not_found(*target.table.resource, target.name));
   }
-  send_json(request, response, 200, standalone(*target.table.resource, *object));
+  send_object(context, request, response, 200, *target.table.resource, *object);
   return {};
 }
 
 }  // namespace
+
+Encoding encoding_for(Context context, const Request& request, const Resource& resource) {
+  return negotiated(context, request, resource.schema != nullptr).value_or(Encoding::AsJson);
+}
 
 bool wants_pretty(const Request& request) {
   const std::string pretty = request.query_value("pretty");
@@ -151,12 +167,33 @@ void send_json(const Request& request, Response& response, int code, std::string
   response.send(code, standard_headers("application/json"), body);
 }
 
-void send_status(const Request& request, Response& response, const Status& status) {
+void send_object(
+    Context context,
+    const Request& request,
+    Response& response,
+    int code,
+    const Resource& resource,
+    const Object& object) {
+  if (encoding_for(context, request, resource) == Encoding::AsJson) {
+    send_json(request, response, code, standalone(resource, object));
+    return;
+  }
+  send_protobuf(
+      response,
+      code,
+      standard_headers(kProtobufType),
+      resource.api_version(),
+      resource.kind,
+      object.protobuf(*resource.schema));
+}
+
+void send_status(
+    Context context, const Request& request, Response& response, const Status& status) {
   if (response.started()) {  // a stall has already promised 200: all we can do is to hang up
     response.drop();
     return;
   }
-  auto headers = standard_headers("application/json");
+  auto headers = standard_headers(kJsonType);
   if (status.code == 401) {  // refused before priority and fairness has a say
     headers.erase("X-Kubernetes-Pf-Flowschema-Uid");
     headers.erase("X-Kubernetes-Pf-Prioritylevel-Uid");
@@ -167,13 +204,30 @@ void send_status(const Request& request, Response& response, const Status& statu
   if (status.retry_after_seconds > 0) {
     headers.emplace("Retry-After", std::to_string(status.retry_after_seconds));
   }
+  const std::string json = status.to_json().dump();
   std::string body;
+  if (negotiated(context, request, true) == Encoding::AsProtobuf) {
+    send_protobuf(
+        response,
+        status.code,
+        std::move(headers),
+        "v1",
+        "Status",
+        proto::encoded(proto::kStatus, json));
+    return;
+  }
   if (wants_pretty(request)) {
-    Indenter().feed(status.to_json().dump(), body);
+    Indenter().feed(json, body);
   } else {
-    body = status.to_json().dump() + "\n";
+    body = json + "\n";
   }
   response.send(status.code, std::move(headers), body);
+}
+
+void note_sent(const Request& request, Response& response) {
+  if (request.trusted_port) {
+    response.more_headers["X-Sent-Ns"] = std::to_string(monotonic_ns());
+  }
 }
 
 bool sit_out(Context context, Response& response, std::size_t table, const Fault& fault) {
@@ -209,7 +263,7 @@ void handle_api(Context context, const Request& request, Response& response) {
   }
   const auto identity = authenticate(context.options.auth, request);
   if (!identity) {
-    send_status(request, response, identity.error());
+    send_status(context, request, response, identity.error());
     return;
   }
   record.user = identity->user;
@@ -217,11 +271,11 @@ void handle_api(Context context, const Request& request, Response& response) {
     return;
   }
   if (!target) {
-    send_status(request, response, path_not_found());
+    send_status(context, request, response, path_not_found());
     return;
   }
   if (const auto denied = check_access(context.options.auth, *identity, verb, *target)) {
-    send_status(request, response, *denied);
+    send_status(context, request, response, *denied);
     return;
   }
   if (strike(context, request, *target, verb, response)) {
@@ -229,7 +283,7 @@ void handle_api(Context context, const Request& request, Response& response) {
   }
   const auto answer = route(context, request, *target, verb, response);
   if (!answer) {
-    send_status(request, response, answer.error());
+    send_status(context, request, response, answer.error());
   }
 }
 

@@ -13,6 +13,7 @@ const std::map<std::string, FaultKind>& kinds() {
       {"status", FaultKind::Status},
       {"error-event", FaultKind::ErrorEvent},
       {"malformed-json", FaultKind::MalformedJson},
+      {"malformed-protobuf", FaultKind::MalformedProtobuf},
       {"slow", FaultKind::Slow},
       {"refuse", FaultKind::Refuse},
       {"wrong-content", FaultKind::WrongContent},
@@ -44,16 +45,22 @@ Result<FaultPtr> parse_fault(const Json& json) {
   if (kind == kinds().end()) {
     return fail(Errc::Invalid, "unknown fault kind \"" + text_at(json, "kind") + "\"");
   }
+  const bool protobuf = kind->second == FaultKind::MalformedProtobuf;
+  const std::string variant = json.value("variant", "garbage");
+  if (protobuf && variant != "length" && variant != "garbage" && variant != "object") {
+    return fail(Errc::Invalid, "unknown variant \"" + variant + "\"");
+  }
   const Json match = json.value("match", Json::object());
   fault->kind = kind->second;
   fault->resource = match.value("resource", "");
   fault->verb = match.value("verb", "");
   fault->remaining = match.value("remaining", -1);
   fault->live = json.value("live", false) || fault->kind == FaultKind::ErrorEvent ||
-                fault->kind == FaultKind::MalformedJson;
+                fault->kind == FaultKind::MalformedJson || protobuf;
   fault->code = json.value("code", fault->kind == FaultKind::ErrorEvent ? 410 : 500);
   fault->retry_after = json.value("retryAfter", fault->code == 429 ? 1 : 0);
   fault->text = json.value("text", "");
+  fault->variant = variant;
   fault->bytes = json.value("bytes", fault->kind == FaultKind::Slow ? 1U : 0U);
   fault->delay_ms = json.value("delayMs", 0);
   fault->reset = json.value("reset", false);

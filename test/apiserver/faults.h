@@ -17,15 +17,16 @@
 namespace shunt::test_api {
 
 enum class FaultKind : std::uint8_t {
-  Stall,          // headers, then nothing, until the fault is lifted
-  Cut,            // the connection ends after `bytes` of body
-  Status,         // a Status instead of an answer
-  ErrorEvent,     // an ERROR event that ends a live watch
-  MalformedJson,  // a broken frame in a live watch
-  Slow,           // `bytes` a write, `delay_ms` between them
-  Refuse,         // closed at accept
-  WrongContent,   // HTML, as from a proxy in the way
-  Delay,          // answered `delay_ms` late
+  Stall,              // headers, then nothing, until the fault is lifted
+  Cut,                // the connection ends after `bytes` of body
+  Status,             // a Status instead of an answer
+  ErrorEvent,         // an ERROR event that ends a live watch
+  MalformedJson,      // a broken frame in a live watch
+  MalformedProtobuf,  // the same in the framing of protobuf
+  Slow,               // `bytes` a write, `delay_ms` between them
+  Refuse,             // closed at accept
+  WrongContent,       // HTML, as from a proxy in the way
+  Delay,              // answered `delay_ms` late
 };
 
 struct Fault {
@@ -35,7 +36,8 @@ struct Fault {
   bool live = false;     // strikes watches that are already open
   int code = 500;
   int retry_after = 0;
-  std::string text;  // Status message, HTML body, or broken frame
+  std::string text;     // Status message, HTML body, or broken frame
+  std::string variant;  // MalformedProtobuf: what is broken
   std::size_t bytes = 0;
   int delay_ms = 0;
   bool reset = false;               // Cut: TCP reset

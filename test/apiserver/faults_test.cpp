@@ -1,6 +1,7 @@
 // Faults: each does to a client what its name says, for as long as it was asked to.
 #include <catch2/catch_test_macros.hpp>
 
+#include "test/apiserver/proto_tree.h"
 #include "test/apiserver/test_client.h"
 
 namespace shunt::test_api {
@@ -108,6 +109,35 @@ TEST_CASE("live watches get error events and broken frames") {
     server.apply(service("a"));
     CHECK(summary(watch.event()) == "ADDED shop/a");
   }
+}
+
+TEST_CASE("broken frames of protobuf") {
+  TestServer server;
+  LineClient watch(server, watch_target(server), "application/vnd.kubernetes.protobuf");
+  server.apply(service("a"));
+  REQUIRE(watch.frame().has_value());
+  SECTION("garbage of the length it says") {
+    server.faults(R"([{"kind":"malformed-protobuf"}])");
+    CHECK_FALSE(parse_proto(watch.frame().value_or("")).has_value());
+    server.apply(service("b"));
+    CHECK(parse_proto(watch.frame().value_or("")).has_value());
+  }
+  SECTION("an object that is none, in a frame that is one") {
+    server.faults(R"([{"kind":"malformed-protobuf","variant":"object"}])");
+    const auto event = parse_proto(watch.frame().value_or(""));
+    REQUIRE(event.has_value());
+    CHECK(proto_bytes(*event, 1) == "MODIFIED");
+    server.apply(service("b"));
+    CHECK(parse_proto(watch.frame().value_or("")).has_value());
+  }
+  SECTION("a length that nobody believes") {
+    server.faults(R"([{"kind":"malformed-protobuf","variant":"length"}])");
+    CHECK_FALSE(watch.frame(300ms).has_value());
+    CHECK(watch.rest().starts_with("\xff\xff\xff\xff"));
+  }
+  CHECK(
+      server.call("PUT", "/_test/faults", R"([{"kind":"malformed-protobuf","variant":"x"}])")
+          .code == 400);
 }
 
 TEST_CASE("slow bytes arrive one by one, and HTML instead of JSON") {

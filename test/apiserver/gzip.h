@@ -4,6 +4,7 @@
 
 #include <zlib.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -11,16 +12,22 @@ namespace shunt::test_api {
 
 class Gzip {
  public:
-  Gzip();
+  using Sink = std::function<void(std::string_view bytes)>;
+  explicit Gzip(Sink sink);
   Gzip(const Gzip&) = delete;
   Gzip& operator=(const Gzip&) = delete;
   ~Gzip() { deflateEnd(&stream_); }
 
-  // The compressed bytes that are ready; `last` ends the stream.
-  std::string feed(std::string_view piece, bool last = false);
+  void feed(std::string_view piece);
+  void finish();  // ends the stream
 
  private:
+  void deflate_all(std::string_view bytes, int flush);
+
+  const Sink sink_;
   z_stream stream_{};
+  std::string waiting_;  // small pieces are gathered: each call of deflate has its price
+  std::string out_;
 };
 
 }  // namespace shunt::test_api

@@ -1,5 +1,6 @@
 // test-apiserver: the server of server.h as a program. See README.md.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -17,6 +18,7 @@ struct Flags {
   std::vector<std::string> insecure_listen;
   std::string rbac;
   bool no_streaming_lists = false;
+  bool no_protobuf = false;
 };
 
 void add_flags(CLI::App& app, Flags& flags, ServerOptions& options) {
@@ -32,10 +34,12 @@ void add_flags(CLI::App& app, Flags& flags, ServerOptions& options) {
   app.add_option("--rbac", flags.rbac, "kube-proxy: system:kube-proxy may only do its work")
       ->check(CLI::IsMember({"kube-proxy"}));
   app.add_flag("--no-streaming-lists", flags.no_streaming_lists, "refuse sendInitialEvents (422)");
+  app.add_flag("--no-protobuf", flags.no_protobuf, "answer JSON, whatever the client prefers");
   app.add_option("--bookmark-interval", options.bookmark_interval_ms, "milliseconds")
       ->check(CLI::PositiveNumber);
   app.add_option("--event-log", options.log_size, "changes a resource that watches can go back");
   app.add_option("--load", options.load, "manifests: file or directory (repeatable)");
+  app.add_option("--generate", options.generate, "JSON: objects made at start, as by /_test");
   app.add_option("--state", options.state, "file that keeps objects and versions over restarts");
   app.add_flag(
       "--watch-cache-empty-after-restart",
@@ -55,7 +59,16 @@ std::vector<shunt::net::SocketAddress> parse_addresses(const std::vector<std::st
   return out;
 }
 
+// A large cluster is gigabytes of small strings. One heap that grows by large steps: by default
+// each thread has its own, which grows by a page and a system call at a time.
+void prepare_heap() {
+  constexpr int kStep = 64 << 20;
+  (void)mallopt(M_ARENA_MAX, 1);    // slower when refused, nothing else
+  (void)mallopt(M_TOP_PAD, kStep);  // the same
+}
+
 int run(int argc, char** argv) {
+  prepare_heap();
   CLI::App app("A Kubernetes API server for tests");
   Flags flags;
   ServerOptions options;
@@ -75,6 +88,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   options.auth.rbac = !flags.rbac.empty();
+  options.protobuf = !flags.no_protobuf;
   options.streaming_lists = !flags.no_streaming_lists;
 
   // Blocked before any thread exists, so that sigwait below is the only one to see them.

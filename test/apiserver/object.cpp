@@ -4,6 +4,9 @@
 
 #include <initializer_list>
 
+#include "test/apiserver/json_text.h"
+#include "test/apiserver/protobuf.h"
+
 namespace shunt::test_api {
 namespace {
 
@@ -86,15 +89,12 @@ void reorder_each(Json& parent, const char* key, Order order) {
   }
 }
 
-std::map<std::string, std::string> string_map(const Json& parent, const char* key) {
+std::map<std::string, std::string> string_map(std::string_view object) {
   std::map<std::string, std::string> out;
-  const auto found = parent.find(key);
-  if (found == parent.end() || !found->is_object()) {
-    return out;
-  }
-  for (auto it = found->begin(); it != found->end(); ++it) {
-    if (it.value().is_string()) {
-      out.emplace(it.key(), it.value().get<std::string>());
+  for (Members entries(object); entries.next();) {
+    if (entries.value().starts_with('"')) {
+      out.emplace(
+          string_value("\"" + std::string(entries.key()) + "\""), string_value(entries.value()));
     }
   }
   return out;
@@ -115,33 +115,45 @@ void sort_fields(const Resource& resource, Json& dom) {
 }
 
 ObjectPtr make_object(Json dom, std::uint64_t version) {
+  (void)object_at(dom, "metadata");  // there must be one
+  return make_object(dom.dump(-1, ' ', false, Json::error_handler_t::replace), version);
+}
+
+ObjectPtr make_object(const std::string& text, std::uint64_t version) {
   auto object = std::make_shared<Object>();
-  Json& metadata = object_at(dom, "metadata");
-  metadata["resourceVersion"] = std::to_string(version);
-  object->ns = text_at(metadata, "namespace");
-  object->name = text_at(metadata, "name");
-  object->uid = text_at(metadata, "uid");
+  const std::string metadata = with_member(
+      member(text, "metadata").value_or("{}"),
+      "resourceVersion",
+      json_string(std::to_string(version)));
+  object->ns = text_member(metadata, "namespace");
+  object->name = text_member(metadata, "name");
+  object->uid = text_member(metadata, "uid");
   object->version = version;
-  object->labels = string_map(metadata, "labels");
-  const auto spec = dom.find("spec");
-  if (spec != dom.end()) {
-    object->cluster_ip = text_at(*spec, "clusterIP");
-    object->type = text_at(*spec, "type");
-  }
-  object->body = dom.dump(-1, ' ', false, Json::error_handler_t::replace);
+  object->labels = string_map(member(metadata, "labels").value_or(""));
+  const std::string_view spec = member(text, "spec").value_or("");
+  object->cluster_ip = text_member(spec, "clusterIP");
+  object->type = text_member(spec, "type");
+  object->body = with_member(text, "metadata", metadata);
   return object;
 }
 
 ObjectPtr at_version(const Object& object, std::uint64_t version) {
-  return make_object(Json::parse(object.body), version);
+  return make_object(object.body, version);
+}
+
+const std::string& Object::protobuf(const proto::Message& schema) const {
+  std::call_once(encode_once_, [&] { protobuf_ = proto::encoded(schema, body); });
+  return protobuf_;
+}
+
+std::string key_of(const Object& object) { return object_key(object.ns, object.name); }
+
+std::string standalone_head(const Resource& resource) {
+  return fmt::format(R"({{"kind":"{}","apiVersion":"{}",)", resource.kind, resource.api_version());
 }
 
 std::string standalone(const Resource& resource, const Object& object) {
-  return fmt::format(
-      R"({{"kind":"{}","apiVersion":"{}",{})",
-      resource.kind,
-      resource.api_version(),
-      std::string_view(object.body).substr(1));
+  return standalone_head(resource).append(object.body, 1);
 }
 
 }  // namespace shunt::test_api

@@ -16,9 +16,11 @@ struct ServerOptions {
   std::string tls_cert, tls_key, client_ca;  // instead of `pki`
   AuthOptions auth;
   bool streaming_lists = true;
+  bool protobuf = true;
   int bookmark_interval_ms = 60000;
   std::size_t log_size = 10000;   // changes a resource that watches may start from
   std::vector<std::string> load;  // manifests
+  std::string generate;           // JSON, as POST /_test/generate takes it
   std::string state;              // journal: objects and versions over restarts
   bool forget_log_after_restart = false;
 };

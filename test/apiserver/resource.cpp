@@ -45,14 +45,21 @@ std::string Resource::api_version() const {
 }
 
 const std::vector<TableRef>& all_resources() {
-  static const Resource services{"services", "", "v1", "Service", true, kServiceRest};
-  static const Resource nodes{"nodes", "", "v1", "Node", false, kNodeRest};
+  using proto::kEndpointSlice, proto::kNode, proto::kService, proto::kServiceCidr;
+  static const Resource services{"services", "", "v1", "Service", true, kServiceRest, &kService};
+  static const Resource nodes{"nodes", "", "v1", "Node", false, kNodeRest, &kNode};
   static const Resource slices{
-      "endpointslices", "discovery.k8s.io", "v1", "EndpointSlice", true, kSliceRest};
+      "endpointslices",
+      "discovery.k8s.io",
+      "v1",
+      "EndpointSlice",
+      true,
+      kSliceRest,
+      &kEndpointSlice};
   static const Resource cidrs{
-      "servicecidrs", "networking.k8s.io", "v1", "ServiceCIDR", false, kCidrRest};
-  static const Resource events{"events", "events.k8s.io", "v1", "Event", true, kEventRest};
-  static const Resource core_events{"events", "", "v1", "Event", true, kEventRest};
+      "servicecidrs", "networking.k8s.io", "v1", "ServiceCIDR", false, kCidrRest, &kServiceCidr};
+  static const Resource events{"events", "events.k8s.io", "v1", "Event", true, kEventRest, nullptr};
+  static const Resource core_events{"events", "", "v1", "Event", true, kEventRest, nullptr};
   static const std::vector<TableRef> all{
       {&services, 0}, {&nodes, 1}, {&slices, 2}, {&cidrs, 3}, {&events, 4}, {&core_events, 4}};
   return all;

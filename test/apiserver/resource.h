@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "test/apiserver/proto_schema.h"
+
 namespace shunt::test_api {
 
 struct Resource {
@@ -16,6 +18,7 @@ struct Resource {
   bool namespaced = false;
   std::string_view
       bookmark_rest;  // what a bookmark carries beside metadata: an object with zero values
+  const proto::Message* schema = nullptr;  // null: JSON only
 
   std::string api_version() const;  // "v1", "discovery.k8s.io/v1"
 };

@@ -12,12 +12,13 @@ namespace shunt::test_api {
 namespace {
 
 constexpr std::size_t kContentLengthLimit = 2048;
-constexpr std::size_t kChunk = 32768;
+constexpr std::size_t kChunk = 65536;
 
 std::string_view reason_phrase(int code) {
   static const std::map<int, std::string_view> phrases{
       {200, "OK"},
       {201, "Created"},
+      {202, "Accepted"},
       {400, "Bad Request"},
       {401, "Unauthorized"},
       {403, "Forbidden"},
@@ -63,6 +64,7 @@ void Response::begin(int code, std::map<std::string, std::string> headers) {
   }
   code_ = code;
   headers_ = std::move(headers);
+  headers_.merge(more_headers);
   if (on_head) {
     on_head(code);
   }
@@ -79,7 +81,16 @@ bool Response::send_head(std::string_view length_header) {
   return !broken_;
 }
 
-bool Response::send_chunk(std::string_view data) {
+bool Response::send_buffer() {
+  const std::string head = fmt::format("{:x}\r\n", unsent().size());
+  const std::size_t begin = kHeadRoom - head.size();  // a buffer is smaller than eight digits
+  buffer_.replace(begin, head.size(), head);
+  buffer_ += "\r\n";
+  broken_ = broken_ || !stream_.write(std::string_view(buffer_).substr(begin));
+  return !broken_;
+}
+
+bool Response::send_chunks(std::string_view data) {
   while (!data.empty() && !broken_) {
     std::size_t size = shape.bytes_per_write > 0 ? std::min(data.size(), shape.bytes_per_write)
                                                  : std::min(data.size(), kChunk);
@@ -113,16 +124,18 @@ bool Response::flush() {
   if (!head_sent_ && !send_head("Transfer-Encoding: chunked")) {
     return false;
   }
-  const bool sent = send_chunk(buffer_);
-  buffer_.clear();
+  const bool bent = shape.bytes_per_write > 0 || shape.write_delay_ms > 0 ||
+                    shape.cut_after != std::numeric_limits<std::uint64_t>::max();
+  const bool sent = unsent().empty() ? !broken_ : bent ? send_chunks(unsent()) : send_buffer();
+  buffer_.resize(kHeadRoom);
   return sent;
 }
 
 bool Response::end() {
-  const bool shaped = shape.bytes_per_write > 0 || shape.cut_after <= buffer_.size();
-  if (!head_sent_ && buffer_.size() <= kContentLengthLimit && !shaped) {
-    (void)send_head(fmt::format("Content-Length: {}", buffer_.size()));  // broken_ remembers
-    broken_ = broken_ || !stream_.write(buffer_);
+  const bool shaped = shape.bytes_per_write > 0 || shape.cut_after <= unsent().size();
+  if (!head_sent_ && unsent().size() <= kContentLengthLimit && !shaped) {
+    (void)send_head(fmt::format("Content-Length: {}", unsent().size()));  // broken_ remembers
+    broken_ = broken_ || !stream_.write(unsent());
   } else if (flush()) {
     broken_ = !stream_.write("0\r\n\r\n");
   }

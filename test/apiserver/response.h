@@ -27,7 +27,8 @@ class Response {
   explicit Response(Stream& stream) : stream_(stream) {}
 
   Shape shape;
-  std::function<void(int code)> on_head;  // called once, when the status is decided
+  std::function<void(int code)> on_head;            // called once, when the status is decided
+  std::map<std::string, std::string> more_headers;  // of this answer, whatever it will be
 
   // Headers are sent in alphabetical order, as Go does. A second begin changes nothing: the status
   // is out.
@@ -42,15 +43,22 @@ class Response {
   void drop();  // cuts the connection now
   bool keep_alive() const { return ended_ && !broken_; }
   bool started() const { return code_ != 0; }
+  bool has_unsent() const { return !unsent().empty(); }
+  bool broken() const { return broken_; }  // the peer is gone
 
  private:
   bool send_head(std::string_view length_header);
-  bool send_chunk(std::string_view data);
+  bool send_buffer();                       // as one chunk, headed in place
+  bool send_chunks(std::string_view data);  // as the shape demands
+  std::string_view unsent() const { return std::string_view(buffer_).substr(kHeadRoom); }
 
   Stream& stream_;
   int code_ = 0;
   std::map<std::string, std::string> headers_;
-  std::string buffer_;
+  // What is sent next, behind room for the head of a chunk: copying it once more to put one in
+  // front would be a third of the work of a long list.
+  static constexpr std::size_t kHeadRoom = 10;
+  std::string buffer_ = std::string(kHeadRoom, '\0');
   bool head_sent_ = false;
   bool ended_ = false;
   bool broken_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "test/apiserver/admin_api.h"
+#include "test/apiserver/load_api.h"
 #include "test/apiserver/manifests.h"
 #include "test/apiserver/pki.h"
 #include "test/apiserver/tls.h"
@@ -33,6 +34,7 @@ Server::Server(ServerOptions options)
             journal_.write(table, key, change);
           }),
       faults_([this] { store_.ring_all(); }),
+      generator_(store_, options_.protobuf),
       http_(
           [this](const Request& request, Response& response) { handle(request, response); },
           [this] { return faults_.take_refusal(); }) {}
@@ -41,6 +43,9 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   std::unique_ptr<Server> server(new Server(std::move(options)));
   if (auto loaded = server->load(); !loaded) {
     return tl::unexpected(loaded.error());
+  }
+  if (auto generated = server->generate(); !generated) {
+    return tl::unexpected(generated.error());
   }
   if (auto listening = server->listen(); !listening) {
     return tl::unexpected(listening.error());
@@ -68,6 +73,21 @@ Result<> Server::load() {
     }
   }
   return {};
+}
+
+// The objects are there before anybody can connect; what happens to them goes on behind our back.
+Result<> Server::generate() {
+  if (options_.generate.empty()) {
+    return {};
+  }
+  auto spec = parse_load_spec(Json::parse(options_.generate, nullptr, false));
+  if (!spec) {
+    return fail("generate", spec.error());
+  }
+  (void)generator_.start(std::move(*spec));  // nothing else can be running yet
+  generator_.wait_for_objects();
+  const std::string error = text_at(generator_.progress(), "error");
+  return error.empty() ? Result<>() : fail(Errc::Invalid, "generate: " + error);
 }
 
 Result<std::shared_ptr<SSL_CTX>> Server::tls_context() {
@@ -122,14 +142,15 @@ Result<> Server::listen() {
 void Server::handle(const Request& request, Response& response) {
   const Context context{options_, store_, faults_, stats_};
   try {
-    if (request.trusted_port && handle_admin(context, journal_, request, response)) {
+    if (request.trusted_port && (handle_load(context, generator_, request, response) ||
+                                 handle_admin(context, journal_, request, response))) {
       return;
     }
     handle_api(context, request, response);
   } catch (const std::exception& error) {  // nlohmann, for an object of types nobody expects
     Status status = generic(500);
     status.message = error.what();
-    send_status(request, response, status);
+    send_status(context, request, response, status);
   }
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "test/apiserver/api.h"
+#include "test/apiserver/generator.h"
 #include "test/apiserver/http_server.h"
 #include "test/apiserver/journal.h"
 
@@ -25,7 +26,10 @@ class Server {
   static Result<std::unique_ptr<Server>> start(ServerOptions options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  ~Server() { http_.stop(); }
+  ~Server() {
+    generator_.stop();
+    http_.stop();
+  }
 
   // As bound: ports are real ones.
   const std::vector<net::SocketAddress>& addresses() const { return addresses_; }
@@ -39,6 +43,7 @@ class Server {
  private:
   explicit Server(ServerOptions options);
   Result<> load();
+  Result<> generate();
   Result<> listen();
   Result<std::shared_ptr<SSL_CTX>> tls_context();
   void handle(const Request& request, Response& response);
@@ -48,6 +53,7 @@ class Server {
   Store store_;
   Faults faults_;
   Stats stats_;
+  Generator generator_;
   HttpServer http_;
   std::vector<net::SocketAddress> addresses_;
   std::vector<net::SocketAddress> insecure_addresses_;

@@ -1,5 +1,7 @@
 #include "test/apiserver/stats.h"
 
+#include <algorithm>
+
 namespace shunt::test_api {
 namespace {
 constexpr std::size_t kRecent = 1000;
@@ -21,16 +23,38 @@ std::uint64_t Stats::watch_opened(OpenWatch watch) {
   return last_watch_;
 }
 
-void Stats::watch_told(std::uint64_t id, std::uint64_t version) {
+void Stats::watch_told(std::uint64_t id, std::uint64_t version, std::int64_t sent_ns) {
   const std::lock_guard lock(mutex_);
   OpenWatch& watch = watches_.at(id);
   watch.told = true;
   watch.version = version;
+  watch.sent_ns = sent_ns;
+  told_.notify_all();
+}
+
+Stats::Told Stats::wait_told(
+    std::size_t table, std::uint64_t version, std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  Told out;
+  told_.wait_for(lock, patience, [&] {
+    out = {};
+    bool all = true;
+    for (const auto& [id, watch] : watches_) {
+      if (watch.table == table && watch.told) {
+        ++out.watches;
+        out.sent_ns = std::max(out.sent_ns, watch.sent_ns);
+        all = all && watch.version >= version;
+      }
+    }
+    return all;
+  });
+  return out;
 }
 
 void Stats::watch_closed(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   watches_.erase(id);
+  told_.notify_all();
 }
 
 std::vector<OpenWatch> Stats::watches() const {

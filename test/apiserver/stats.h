@@ -2,6 +2,8 @@
 // thread.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -32,14 +34,22 @@ struct OpenWatch {
   std::string user_agent;
   bool told = false;          // the state to start from has been sent
   std::uint64_t version = 0;  // every change of its resource up to here has been sent
+  std::int64_t sent_ns = 0;   // CLOCK_MONOTONIC when the last of it was handed to the socket
 };
 
 class Stats {
  public:
   void answered(RequestRecord record);
   std::uint64_t watch_opened(OpenWatch watch);  // its id
-  void watch_told(std::uint64_t id, std::uint64_t version);
+  void watch_told(std::uint64_t id, std::uint64_t version, std::int64_t sent_ns);
   void watch_closed(std::uint64_t id);
+
+  // Waits until every watch of a table that has its initial state has been sent `version`.
+  struct Told {
+    std::size_t watches = 0;   // 0: there is none
+    std::int64_t sent_ns = 0;  // the latest of them, also when patience ended first
+  };
+  Told wait_told(std::size_t table, std::uint64_t version, std::chrono::milliseconds patience);
 
   Json summary() const;  // counts by verb, resource and code; open watches
   std::vector<OpenWatch> watches() const;
@@ -47,7 +57,8 @@ class Stats {
   void reset();           // counts and requests; open watches stay
 
  private:
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable told_;
   std::map<std::tuple<std::string, std::string, int>, std::uint64_t> counts_;
   std::map<std::uint64_t, OpenWatch> watches_;
   std::uint64_t last_watch_ = 0;

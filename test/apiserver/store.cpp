@@ -5,13 +5,32 @@
 namespace shunt::test_api {
 namespace {
 
-std::string key_of(const Object& object) { return object_key(object.ns, object.name); }
-
-Store::Listing listing_of(const std::map<std::string, ObjectPtr>& objects, std::uint64_t version) {
-  Store::Listing out{version, {}};
-  out.objects.reserve(objects.size());
+// `objects` with those of `changed` in their place; a null one is absent. Both are in the order of
+// keys, so that no copy of the table is needed: paging through a large one asks for this each time.
+std::vector<ObjectPtr> merged(
+    const std::map<std::string, ObjectPtr>& objects,
+    const std::map<std::string, ObjectPtr>& changed) {
+  std::vector<ObjectPtr> out;
+  out.reserve(objects.size() + changed.size());
+  auto change = changed.begin();
+  const auto take_change = [&] {
+    if (change->second) {
+      out.push_back(change->second);
+    }
+    ++change;
+  };
   for (const auto& [key, object] : objects) {
-    out.objects.push_back(object);
+    while (change != changed.end() && change->first < key) {
+      take_change();
+    }
+    if (change != changed.end() && change->first == key) {
+      take_change();
+    } else {
+      out.push_back(object);
+    }
+  }
+  while (change != changed.end()) {
+    take_change();
   }
   return out;
 }
@@ -30,35 +49,45 @@ ObjectPtr Store::find(std::size_t table, const std::string& key) const {
   return found == objects.end() ? nullptr : found->second;
 }
 
-Store::Listing Store::list(std::size_t table) const {
+std::shared_ptr<const Store::Objects> Store::state_at(Table& table, std::uint64_t version) const {
+  constexpr std::size_t kSnapshots = 2;  // the latest one, and the one that somebody pages through
+  const auto known = std::ranges::find(table.snapshots, version, &Table::Snapshot::version);
+  if (known != table.snapshots.end()) {
+    return known->objects;
+  }
+  // Newest first: the oldest undoing of a key, which comes last, is the one that counts.
+  std::map<std::string, ObjectPtr> undone;
+  for (auto it = table.log.rbegin(); it != table.log.rend() && it->version > version; ++it) {
+    undone[key_of(it->before ? *it->before : *it->after)] = it->before;
+  }
+  auto objects = std::make_shared<const Objects>(merged(table.objects, undone));
+  table.snapshots.push_back({version, objects});
+  if (table.snapshots.size() > kSnapshots) {
+    table.snapshots.pop_front();
+  }
+  return objects;
+}
+
+Store::Listing Store::list(std::size_t index) const {
   const std::lock_guard lock(mutex_);
-  return listing_of(tables_.at(table).objects, version_);
+  Table& table = tables_.at(index);
+  return {version_, state_at(table, table.changed)};
 }
 
 Answer<Store::Listing> Store::list_at(std::size_t index, std::uint64_t version) const {
   const std::lock_guard lock(mutex_);
-  const Table& table = tables_.at(index);
+  Table& table = tables_.at(index);
   if (version > version_) {
     return refuse(version_too_large(version, version_));
-  }
-  if (table.log.empty() || table.log.back().version <= version) {
-    if (version < table.oldest) {
-      return refuse(expired_watch(version, table.oldest));
-    }
-    return listing_of(table.objects, version);
   }
   if (version < table.oldest) {
     return refuse(expired_watch(version, table.oldest));
   }
-  auto objects = table.objects;
-  for (auto it = table.log.rbegin(); it != table.log.rend() && it->version > version; ++it) {
-    if (it->before) {
-      objects[key_of(*it->before)] = it->before;
-    } else {
-      objects.erase(key_of(*it->after));
-    }
-  }
-  return listing_of(objects, version);
+  const auto later = std::ranges::upper_bound(table.log, version, {}, &Change::version);
+  const std::uint64_t last = later == table.log.end()     ? table.changed
+                             : later == table.log.begin() ? table.oldest
+                                                          : std::prev(later)->version;
+  return Listing{version, state_at(table, last)};
 }
 
 Answer<Change> Store::change(std::size_t index, const std::string& key, const Edit& edit) {
@@ -70,7 +99,7 @@ Answer<Change> Store::change(std::size_t index, const std::string& key, const Ed
   if (!wanted) {
     return refuse(std::move(wanted.error()));
   }
-  Change change{version_ + 1, current, *wanted};
+  Change change{version_ + 1, current, *wanted, nullptr};
   if (current == *wanted) {
     change.version = version_;
     return change;
@@ -82,10 +111,12 @@ Answer<Change> Store::change(std::size_t index, const std::string& key, const Ed
 
 void Store::commit(Table& table, const std::string& key, Change change) {
   version_ = change.version;
+  table.changed = change.version;
   if (change.after) {
     table.objects[key] = change.after;
   } else {
     table.objects.erase(key);
+    change.gone = at_version(*change.before, change.version);
   }
   table.log.push_back(std::move(change));
   if (table.log.size() > log_size_) {
@@ -93,6 +124,10 @@ void Store::commit(Table& table, const std::string& key, Change change) {
     table.log.pop_front();
     // As the real watch cache counts: one before the oldest event it still has.
     table.oldest = table.log.empty() ? version_ : table.log.front().version - 1;
+    // Nor may a snapshot keep alive what the log has let go.
+    std::erase_if(table.snapshots, [&](const Table::Snapshot& snapshot) {
+      return snapshot.version < table.oldest;
+    });
   }
   for (WakeFd* bell : table.bells) {
     bell->ring();
@@ -111,6 +146,7 @@ void Store::forget_log() {
   for (Table& table : tables_) {
     table.lost = table.log.empty() ? table.lost : table.log.back().version;
     table.log.clear();
+    table.snapshots.clear();
     table.oldest = version_;
   }
 }
@@ -129,7 +165,7 @@ void Store::replay(
   if (version <= version_ || (!current && !object)) {
     return;
   }
-  commit(table, key, Change{version, current, std::move(object)});
+  commit(table, key, Change{version, current, std::move(object), nullptr});
 }
 
 void Store::subscribe(std::size_t table, WakeFd& bell) {

@@ -24,6 +24,7 @@ struct Change {
   std::uint64_t version = 0;
   ObjectPtr before;  // null: the object is new
   ObjectPtr after;   // null: the object is gone
+  ObjectPtr gone;    // then this is what is said of it: `before` at the version of the deletion
 };
 
 class Store {
@@ -33,9 +34,10 @@ class Store {
   Store(std::size_t log_size, OnChange on_change)
       : log_size_(log_size), on_change_(std::move(on_change)) {}
 
+  using Objects = std::vector<ObjectPtr>;
   struct Listing {
     std::uint64_t version = 0;
-    std::vector<ObjectPtr> objects;  // in the order of keys
+    std::shared_ptr<const Objects> objects;  // in the order of keys
   };
   std::uint64_t version() const;
   ObjectPtr find(std::size_t table, const std::string& key) const;
@@ -75,14 +77,24 @@ class Store {
     std::uint64_t oldest = 0;
     std::uint64_t lost = 0;
     std::set<WakeFd*> bells;
+    std::uint64_t changed = 0;  // the version of the last change
+    // States that somebody listed lately, for the next one and for the pages that follow: sharing
+    // a hundred thousand pointers costs more than sending a page of objects.
+    struct Snapshot {
+      std::uint64_t version = 0;  // of the last change in it
+      std::shared_ptr<const Objects> objects;
+    };
+    std::deque<Snapshot> snapshots;
   };
+  // The state after the change of this version. Under the lock.
+  std::shared_ptr<const Objects> state_at(Table& table, std::uint64_t version) const;
   void commit(Table& table, const std::string& key, Change change);
 
   const std::size_t log_size_;
   const OnChange on_change_;
   mutable std::mutex mutex_;  // guards all below
   std::uint64_t version_ = 1;
-  std::array<Table, kTables> tables_;
+  mutable std::array<Table, kTables> tables_;  // lists leave snapshots
 };
 
 }  // namespace shunt::test_api

@@ -124,13 +124,14 @@ Reply TestServer::tls_get(
   return to_reply(client.Get(target, to_httplib(headers)));
 }
 
-LineClient::LineClient(TestServer& server, const std::string& target)
+LineClient::LineClient(TestServer& server, const std::string& target, const std::string& accept)
     : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(server.plain_port());
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const std::string request = "GET " + target + " HTTP/1.1\r\nHost: test\r\n\r\n";
+  const std::string request = "GET " + target + " HTTP/1.1\r\nHost: test\r\n" +
+                              (accept.empty() ? "" : "Accept: " + accept + "\r\n") + "\r\n";
   if (::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       ::send(fd_.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
           static_cast<ssize_t>(request.size())) {
@@ -180,19 +181,44 @@ void LineClient::decode() {
   }
 }
 
-std::optional<std::string> LineClient::line(std::chrono::milliseconds patience) {
+std::optional<std::string> LineClient::take(
+    const std::function<std::optional<std::size_t>()>& measure,
+    std::size_t separator,
+    std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    const std::size_t end = body_.find('\n');
-    if (end != std::string::npos) {
-      std::string out = body_.substr(0, end);
-      body_.erase(0, end + 1);
+    if (const auto size = measure()) {
+      std::string out = body_.substr(0, *size);
+      body_.erase(0, *size + separator);
       return out;
     }
     if (state_ != State::Open || !fill(deadline)) {
       return std::nullopt;
     }
   }
+}
+
+std::optional<std::string> LineClient::line(std::chrono::milliseconds patience) {
+  const auto to_line_end = [this]() -> std::optional<std::size_t> {
+    const std::size_t end = body_.find('\n');
+    return end == std::string::npos ? std::nullopt : std::optional(end);
+  };
+  return take(to_line_end, 1, patience);
+}
+
+std::optional<std::string> LineClient::frame(std::chrono::milliseconds patience) {
+  const auto to_frame_end = [this]() -> std::optional<std::size_t> {
+    if (body_.size() < 4) {
+      return std::nullopt;
+    }
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      length = (length << 8U) | static_cast<unsigned char>(body_[i]);
+    }
+    return body_.size() < 4 + length ? std::nullopt : std::optional(4 + length);
+  };
+  auto bytes = take(to_frame_end, 0, patience);
+  return bytes ? std::optional(bytes->substr(4)) : std::nullopt;
 }
 
 Json LineClient::event(std::chrono::milliseconds patience) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -72,19 +73,26 @@ class TestServer {
 // A watch (or any GET) over the plain port.
 class LineClient {
  public:
-  LineClient(TestServer& server, const std::string& target);
+  LineClient(TestServer& server, const std::string& target, const std::string& accept = "");
 
   enum class State { Open, Ended, Cut };
   // The next line of the body, or nothing when the stream is over or `patience` is.
   std::optional<std::string> line(std::chrono::milliseconds patience = std::chrono::seconds(5));
   // The same as JSON; discarded when there is none or it is broken.
   Json event(std::chrono::milliseconds patience = std::chrono::seconds(5));
+  // The next frame of a watch in protobuf, without its length.
+  std::optional<std::string> frame(std::chrono::milliseconds patience = std::chrono::seconds(5));
   // Reads to the end.
   State finish(std::chrono::milliseconds patience = std::chrono::seconds(5));
   const std::string& head() const { return head_; }
   const std::string& rest() const { return body_; }  // what is no whole line yet
 
  private:
+  // The bytes in front, once `measure` knows how many; and not the `separator` behind them.
+  std::optional<std::string> take(
+      const std::function<std::optional<std::size_t>()>& measure,
+      std::size_t separator,
+      std::chrono::milliseconds patience);
   bool fill(std::chrono::steady_clock::time_point deadline);
   void decode();
 

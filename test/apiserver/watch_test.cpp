@@ -147,6 +147,30 @@ TEST_CASE("a version older than the log is an ERROR event of the recorded shape"
   }
 }
 
+TEST_CASE("old states can be listed while the log goes back to them") {
+  TestServer server([](ServerOptions& options) { options.log_size = 4; });
+  std::vector<std::string> versions;
+  const auto list_at = [&](const std::string& at) {
+    return server.get("/api/v1/services?resourceVersionMatch=Exact&resourceVersion=" + at);
+  };
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    server.apply(service(name));
+    versions.push_back(version(server));
+    server.apply(std::string("kind: Node\nmetadata: {name: ") + name + "}\n");
+    CHECK(server.get("/api/v1/services").json()["items"].size() == versions.size());
+  }
+  server.call("DELETE", "/api/v1/namespaces/shop/services/a");
+  CHECK(server.get("/api/v1/services").json()["items"].size() == 5);
+  for (int round = 0; round < 2; ++round) {
+    CHECK(list_at(versions[5]).json()["items"].size() == 6);
+    CHECK(list_at(versions[3]).json()["items"].size() == 4);
+    CHECK(list_at(versions[4]).json()["items"].size() == 5);
+    CHECK(list_at(versions[4]).json()["items"][0]["metadata"]["name"] == "a");
+    CHECK(list_at(versions[1]).code == 410);
+    CHECK(server.get("/api/v1/services").json()["items"][0]["metadata"]["name"] == "b");
+  }
+}
+
 TEST_CASE("events reach a watch within a millisecond or so") {
   TestServer server;
   LineClient watch(server, "/api/v1/services?watch=true&resourceVersion=" + version(server));

@@ -175,7 +175,7 @@ Answer<Change> patch_from(Context context, const Target& target, const Request& 
   return merge_object(context.store, target.table, object_key(target.ns, target.name), *patch);
 }
 
-std::string deletion_status(const Resource& resource, const Object& object) {
+Status deletion_status(const Resource& resource, const Object& object) {
   Status status;
   status.code = 200;
   status.details = Json::object();
@@ -185,7 +185,7 @@ std::string deletion_status(const Resource& resource, const Object& object) {
   }
   status.details["kind"] = resource.plural;
   status.details["uid"] = object.uid;
-  return status.to_json().dump();
+  return status;
 }
 
 }  // namespace
@@ -208,11 +208,12 @@ Answer<> handle_write(
   if (!change) {
     return refuse(change.error());
   }
+  note_sent(request, response);
   if (!change->after) {
-    send_json(request, response, 200, deletion_status(resource, *change->before));
+    send_status(context, request, response, deletion_status(resource, *change->before));
   } else {
     const int code = change->before ? 200 : 201;
-    send_json(request, response, code, standalone(resource, *change->after));
+    send_object(context, request, response, code, resource, *change->after);
   }
   return {};
 }
