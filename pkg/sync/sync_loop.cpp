@@ -152,6 +152,9 @@ void SyncLoop::give_up(const Error& error) {
 
 void SyncLoop::report_issues(
     const kube::ObjectKey& key, net::Family family, std::vector<std::string> issues) {
+  if (issues.empty() && issues_.empty()) {
+    return;
+  }
   const auto at = issues_.find({key, family});
   if (at != issues_.end() && at->second == issues) {
     return;
@@ -168,11 +171,21 @@ void SyncLoop::report_issues(
   }
 }
 
-void SyncLoop::plan_service(Pipeline& pipeline, const kube::ObjectKey& key) {
+void SyncLoop::plan_service(const kube::ObjectKey& key) {
   const store::ServicePtr service = store_.service(key);
   const std::vector<store::SlicePtr> slices = store_.slices_of(key);
+  for (Pipeline& pipeline : pipelines_) {
+    plan_service(pipeline, key, service.get(), slices);
+  }
+}
+
+void SyncLoop::plan_service(
+    Pipeline& pipeline,
+    const kube::ObjectKey& key,
+    const kube::Service* service,
+    std::span<const store::SlicePtr> slices) {
   desired::ServicePlan plan =
-      desired::plan_service(service.get(), slices, pipeline.family, {node_, pipeline.node_ip});
+      desired::plan_service(service, slices, pipeline.family, {node_, pipeline.node_ip});
   report_issues(key, pipeline.family, std::move(plan.issues));
   count_without_local(pipeline, key, {plan.internal_without_local, plan.external_without_local});
   std::vector<desired::Conflict> conflicts;
@@ -274,9 +287,7 @@ void SyncLoop::prepare() {
       postponed_.insert(key);
       continue;
     }
-    for (Pipeline& pipeline : pipelines_) {
-      plan_service(pipeline, key);
-    }
+    plan_service(key);
   }
   for (Pipeline& pipeline : pipelines_) {
     prepare(pipeline);
@@ -294,9 +305,7 @@ std::size_t SyncLoop::plan() {
   store::Changes changes = store_.take_changes();
   changes.services.merge(std::exchange(postponed_, {}));
   for (const kube::ObjectKey& key : changes.services) {
-    for (Pipeline& pipeline : pipelines_) {
-      plan_service(pipeline, key);
-    }
+    plan_service(key);
   }
   if (changes.service_cidrs || changes.node || !synced_) {
     plan_ranges();

@@ -108,7 +108,12 @@ class SyncLoop {
   void prepare(Pipeline& pipeline);
   std::size_t plan();  // how many Services it looked at
   void follow_node();
-  void plan_service(Pipeline& pipeline, const kube::ObjectKey& key);
+  void plan_service(const kube::ObjectKey& key);
+  void plan_service(
+      Pipeline& pipeline,
+      const kube::ObjectKey& key,
+      const kube::Service* service,
+      std::span<const store::SlicePtr> slices);
   void count_without_local(Pipeline& pipeline, const kube::ObjectKey& key, const WithoutLocal& now);
   void plan_ranges();
   bool apply();
