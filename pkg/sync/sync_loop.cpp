@@ -287,6 +287,7 @@ void SyncLoop::prepare() {
       postponed_.insert(key);
       continue;
     }
+    postponed_.erase(key);
     plan_service(key);
   }
   for (Pipeline& pipeline : pipelines_) {
