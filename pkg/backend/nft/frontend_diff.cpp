@@ -132,15 +132,10 @@ void place(
   }
 }
 
-void diff_list(
-    const desired::FrontendKey& key,
-    SlotState& state,
-    const desired::EndpointListPtr& list,
-    Place of,
-    ElementChanges& changes) {
-  const std::span<const net::SocketAddress> wanted = usable(list);
-  place(key, state, list, of, changes);
-  const std::uint32_t classes = wanted.empty() ? 0 : 1U << class_bits(wanted.size());
+// The class of its slots.
+void diff_class(
+    const desired::FrontendKey& key, SlotState& state, Place of, ElementChanges& changes) {
+  const std::uint32_t classes = state.list ? 1U << class_bits(state.list->size()) : 0;
   if (state.classes == classes) {
     return;
   }
@@ -376,20 +371,10 @@ FrontendState diff_frontend(
     const FrontendState& from,
     const desired::FrontendPlan* plan,
     ElementChanges& changes) {
-  FrontendState state = from;
+  FrontendState state = diff_slots(key, from, plan, changes);
   const bool node_port = desired::is_node_port(key);
-  diff_list(
-      key,
-      state.endpoints,
-      plan == nullptr ? nullptr : plan->endpoints,
-      place_of(node_port, false),
-      changes);
-  diff_list(
-      key,
-      state.local_endpoints,
-      plan == nullptr ? nullptr : plan->local_endpoints,
-      place_of(node_port, true),
-      changes);
+  diff_class(key, state.endpoints, place_of(node_port, false), changes);
+  diff_class(key, state.local_endpoints, place_of(node_port, true), changes);
   diff_service(key, state, plan, changes);
   diff_memberships(key, state, plan, changes);
   diff_extras(key, state, plan, changes);
