@@ -18,7 +18,10 @@ using ByteVector = std::vector<std::uint8_t>;
 
 class Packer {
  public:
-  explicit Packer(NamePool& names) : names_(names) {}
+  explicit Packer(NamePool& names) : names_(names) {
+    dictionary_.reserve(32);  // as much as most objects need
+    body_.reserve(512);
+  }
 
   void number(std::uint64_t value) { put_varint(body_, value); }
   void signed_number(std::int64_t value) {  // zigzag: small negative numbers are short too
