@@ -217,7 +217,10 @@ void ObjectStore::slices_listed(ListNumber list) {
 }
 
 // The list is selected by name, so it holds one Node or none.
-void ObjectStore::nodes_listed() { node_listed_ = true; }
+void ObjectStore::nodes_listed() {
+  changes_.node = changes_.node || !node_listed_;  // from now on no Node means that there is none
+  node_listed_ = true;
+}
 
 void ObjectStore::service_cidrs_listed(ListNumber list) {
   const auto is_held = [](const CidrRecord&) { return true; };

@@ -59,6 +59,20 @@ TEST_CASE("an equal object touches nothing, another version does") {
   CHECK(changes.slices_of == Keys{{"shop", "web"}});
 }
 
+TEST_CASE("the end of the Node's first list is news, whether it named one or not") {
+  for (const bool named : {true, false}) {
+    ObjectStore store;
+    if (named) {
+      store.upsert(share(kube::Node{}), 1);
+      CHECK(store.take_changes().node);
+    }
+    store.nodes_listed();
+    CHECK(store.take_changes().node);
+    store.nodes_listed();
+    CHECK_FALSE(store.has_changes());
+  }
+}
+
 TEST_CASE("removing what is not held touches nothing") {
   ObjectStore store;
   CHECK_FALSE(store.remove_service({"shop", "web"}));

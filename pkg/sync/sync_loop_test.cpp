@@ -377,7 +377,11 @@ TEST_CASE("NodePorts answer on the Node's own address, whichever that is now") {
 TEST_CASE("a Node that never had an address leaves NodePorts open on all of them") {
   Fixture f;
   f.lists_arrive();
-  list(f.boxes.nodes, {{"here", node("z1")}});
+  f.boxes.nodes.begin_list();
+  f.boxes.nodes.upsert("here", node("z1"));
+  f.settle();
+  CHECK_FALSE(f.kernel.node_port_cidrs);  // the list has not ended
+  f.boxes.nodes.end_list();
   f.settle();
   CHECK(f.kernel.node_port_cidrs == cidrs({"0.0.0.0/0"}));
 }
