@@ -102,7 +102,8 @@ class Agent {
       const store::ServicePtr service = store_.service(key);
       const auto slices = store_.slices_of(key);
       desired::ServicePlan plan = desired::plan_service(service.get(), slices, family_, view_);
-      wanted_.set_service(key, std::move(plan.seniority), std::move(plan.claims), delta_.frontends, conflicts);
+      wanted_.set_service(
+          key, std::move(plan.seniority), std::move(plan.claims), delta_.frontends, conflicts);
     }
     handover_.about_to_apply(family_, wanted_, delta_, *reconciler_);
     handover_.applied(family_, wanted_, delta_, {}, {}, *reconciler_);
