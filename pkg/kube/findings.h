@@ -35,7 +35,7 @@ std::vector<DecodeIssue> issues_of(
 
 // An item of a list goes to the sink, or what is wrong with it does.
 template <typename T>
-void deliver(T&& item, const Findings& findings, std::size_t index, const ListSink<T>& sink) {
+void deliver(T item, const Findings& findings, std::size_t index, const ListSink<T>& sink) {
   if (findings.mistake || !findings.remarks.empty()) {
     for (DecodeIssue& issue : issues_of(
              findings,

@@ -80,7 +80,7 @@ TEST_CASE("the receiver of protobuf frames can stop early, and the rest of the c
     frames.emplace_back(frame);
     return false;
   };
-  REQUIRE(framer.feed(framed("a") + framed("b") + "\0", take_one));
+  REQUIRE(framer.feed(framed("a") + framed("b") + std::string(1, '\0'), take_one));
   CHECK(framer.pending() == 0);
   REQUIRE(framer.feed(framed("c"), take_one));
   CHECK(frames == Frames{"a", "c"});

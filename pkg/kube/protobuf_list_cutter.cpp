@@ -13,7 +13,7 @@ constexpr std::uint32_t kRawField = 2;
 constexpr std::uint32_t kMetadataField = 1;  // every list
 constexpr std::uint32_t kItemsField = 2;
 
-enum WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+enum class WireType : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
 tl::unexpected<Error> broken(std::string_view what) {
   return fail(Errc::Invalid, "broken protobuf: " + std::string(what));
@@ -110,20 +110,20 @@ Result<> ListCutter::take_tag(std::string_view& bytes) {
   }
   field_ = static_cast<std::uint32_t>(**tag >> 3U);
   const auto type = static_cast<WireType>(**tag & 7U);
-  if ((field_ == 1 || field_ == 2) && type != kBytes) {  // all four of those that we read
+  if ((field_ == 1 || field_ == 2) && type != WireType::Bytes) {  // all four of those that we read
     return broken("a part of the list has the wrong type");
   }
   switch (type) {
-    case kVarint:
+    case WireType::Varint:
       state_ = State::Varint;
       return {};
-    case kFixed64:
+    case WireType::Fixed64:
       skip(8);
       break;
-    case kFixed32:
+    case WireType::Fixed32:
       skip(4);
       break;
-    case kBytes:
+    case WireType::Bytes:
       state_ = State::Length;
       return {};
     default:
