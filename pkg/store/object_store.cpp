@@ -1,6 +1,7 @@
 #include "store/object_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace shunt::store {
@@ -32,6 +33,9 @@ std::vector<kube::ObjectKey> sorted_keys(const Map& map, const auto& counts) {
   std::sort(keys.begin(), keys.end());
   return keys;
 }
+
+// A removal that is later than every list.
+constexpr ListNumber kLiveRemoval = std::numeric_limits<ListNumber>::max();
 
 bool same_but_for_version(const kube::Node& a, const kube::Node& b) {
   kube::Node copy = a;
@@ -107,13 +111,13 @@ bool ObjectStore::upsert(const SlicePtr& slice, ListNumber list) {
   }
   const kube::ObjectKey service{slice->meta.key.name_space, slice->service_name};
   if (record.owner != nullptr && record.owner->first != service) {
-    note_slice_removed(record.owner->first);
+    note_slice_removed(record.owner->first, kLiveRemoval);
     detach(entry);
   }
   if (record.owner == nullptr) {
     attach(entry, service);
   }
-  note_slice_added(service, *slice);
+  note_slice_added(service, *slice, list);
   return true;
 }
 
@@ -122,11 +126,15 @@ bool ObjectStore::remove_slice(const kube::ObjectKey& key) {
   if (found == slices_.end()) {
     return false;
   }
-  note_slice_removed(found->second.owner->first);
-  detach(*found);
-  release(found->second.slice, names_);
-  slices_.erase(found);
+  forget_slice(found, kLiveRemoval);
   return true;
+}
+
+void ObjectStore::forget_slice(Slices::iterator slice, ListNumber list) {
+  note_slice_removed(slice->second.owner->first, list);
+  detach(*slice);
+  release(slice->second.slice, names_);
+  slices_.erase(slice);
 }
 
 namespace {
@@ -156,18 +164,24 @@ void ObjectStore::detach(SliceEntry& slice) {
 }
 
 void ObjectStore::note_slice_added(
-    const kube::ObjectKey& service, const kube::EndpointSlice& slice) {
+    const kube::ObjectKey& service, const kube::EndpointSlice& slice, ListNumber list) {
   changes_.services.insert(service);
   changes_.slices_of.insert(service);
   if (slice.trigger_time_ns > started_ns_) {
-    changes_.trigger_times_ns[service].push_back(slice.trigger_time_ns);
+    trigger_times_[service].push_back({slice.trigger_time_ns, list});
   }
 }
 
-void ObjectStore::note_slice_removed(const kube::ObjectKey& service) {
+void ObjectStore::note_slice_removed(const kube::ObjectKey& service, ListNumber list) {
   changes_.services.insert(service);
   changes_.slices_of.insert(service);
-  changes_.trigger_times_ns.erase(service);
+  const auto times = trigger_times_.find(service);
+  if (times != trigger_times_.end()) {
+    std::erase_if(times->second, [&](const TriggerTime& time) { return time.list < list; });
+    if (times->second.empty()) {
+      trigger_times_.erase(times);
+    }
+  }
 }
 
 void ObjectStore::upsert(NodePtr node, ListNumber /*list*/) {
@@ -210,8 +224,9 @@ void ObjectStore::services_listed(ListNumber list) {
 
 void ObjectStore::slices_listed(ListNumber list) {
   const auto is_held = [](const SliceRecord&) { return true; };
+  // What the list itself brought came after these removals, however late we hear of them.
   for (const kube::ObjectKey& key : older_keys(slices_, list, is_held)) {
-    (void)remove_slice(key);  // it is held, hence a change
+    forget_slice(slices_.find(key), list);
   }
   slices_listed_ = true;
 }
@@ -229,55 +244,6 @@ void ObjectStore::service_cidrs_listed(ListNumber list) {
   }
   changes_.service_cidrs = changes_.service_cidrs || !cidrs_listed_;  // even an empty list is news
   cidrs_listed_ = true;
-}
-
-namespace {
-
-// Numbers what is held of the objects of a list.
-template <typename Map, typename T>
-void mark(Map& held, const std::vector<std::shared_ptr<const T>>& all, ListNumber list) {
-  for (const auto& object : all) {
-    if (object) {
-      if (const auto found = held.find(object->meta.key); found != held.end()) {
-        found->second.list = list;
-      }
-    }
-  }
-}
-
-}  // namespace
-
-void ObjectStore::replace_services(const std::vector<ServicePtr>& all) {
-  const ListNumber list = ++replacements_;
-  mark(services_, all, list);
-  services_listed(list);
-  for (const ServicePtr& service : all) {
-    (void)upsert(service, list);  // the dirty keys say what changed
-  }
-}
-
-void ObjectStore::replace_slices(const std::vector<SlicePtr>& all) {
-  const ListNumber list = ++replacements_;
-  mark(slices_, all, list);
-  slices_listed(list);
-  for (const SlicePtr& slice : all) {
-    (void)upsert(slice, list);  // the dirty keys say what changed
-  }
-}
-
-void ObjectStore::replace_nodes(std::vector<NodePtr> all) {
-  if (!all.empty()) {
-    upsert(std::move(all.front()));
-  }
-  nodes_listed();
-}
-
-void ObjectStore::replace_service_cidrs(std::vector<ServiceCidrPtr> all) {
-  const ListNumber list = ++replacements_;
-  for (ServiceCidrPtr& cidr : all) {
-    upsert(std::move(cidr), list);
-  }
-  service_cidrs_listed(list);
 }
 
 ServicePtr ObjectStore::service(const kube::ObjectKey& key) const {
@@ -334,6 +300,14 @@ void ObjectStore::touch_all_services() {
 
 bool ObjectStore::has_changes() const { return !changes_.empty(); }
 
-Changes ObjectStore::take_changes() { return std::exchange(changes_, Changes{}); }
+Changes ObjectStore::take_changes() {
+  for (const auto& [service, times] : std::exchange(trigger_times_, {})) {
+    auto& taken = changes_.trigger_times_ns[service];
+    for (const TriggerTime& time : times) {
+      taken.push_back(time.ns);
+    }
+  }
+  return std::exchange(changes_, Changes{});
+}
 
 }  // namespace shunt::store

@@ -87,11 +87,6 @@ class ObjectStore {
   void slices_listed(ListNumber list);
   void nodes_listed();
   void service_cidrs_listed(ListNumber list);
-  // A whole list at once: what it does not name goes first.
-  void replace_services(const std::vector<ServicePtr>& all);
-  void replace_slices(const std::vector<SlicePtr>& all);
-  void replace_nodes(std::vector<NodePtr> all);
-  void replace_service_cidrs(std::vector<ServiceCidrPtr> all);
 
   // spec/semantics.md §8: no data-plane write before both were listed.
   bool complete() const { return services_listed_ && slices_listed_; }
@@ -130,6 +125,10 @@ class ObjectStore {
     Services::value_type* owner = nullptr;
   };
   using Slices = std::unordered_map<kube::ObjectKey, SliceRecord>;
+  struct TriggerTime {
+    std::int64_t ns = 0;
+    ListNumber list = 0;
+  };
   struct CidrRecord {
     ServiceCidrPtr cidr;
     ListNumber list = 0;
@@ -142,8 +141,11 @@ class ObjectStore {
   // Takes a held slice out of its Service.
   void detach(SliceEntry& slice);
   void forget_if_empty(Services::iterator service);
-  void note_slice_added(const kube::ObjectKey& service, const kube::EndpointSlice& slice);
-  void note_slice_removed(const kube::ObjectKey& service);
+  void forget_slice(Slices::iterator slice, ListNumber list);
+  void note_slice_added(
+      const kube::ObjectKey& service, const kube::EndpointSlice& slice, ListNumber list);
+  // Drops the trigger times that came before this list.
+  void note_slice_removed(const kube::ObjectKey& service, ListNumber list);
 
   std::int64_t started_ns_;
   Families families_;
@@ -153,12 +155,12 @@ class ObjectStore {
   std::size_t service_count_ = 0;
   NodePtr node_;
   std::map<kube::ObjectKey, CidrRecord> cidrs_;
-  ListNumber replacements_ = 0;
   bool services_listed_ = false;
   bool slices_listed_ = false;
   bool node_listed_ = false;
   bool cidrs_listed_ = false;
-  Changes changes_;
+  Changes changes_;  // all but the trigger times
+  std::map<kube::ObjectKey, std::vector<TriggerTime>> trigger_times_;
 };
 
 }  // namespace shunt::store

@@ -150,9 +150,9 @@ TEST_CASE("trigger times are collected per Service until a slice of it goes") {
 
 TEST_CASE("both Services and slices must have been listed before anything is complete") {
   ObjectStore store;
-  store.replace_slices({});
+  store.slices_listed(1);
   CHECK_FALSE(store.complete());
-  store.replace_services({});
+  store.services_listed(1);
   CHECK(store.complete());
   CHECK_FALSE(store.node_listed());
   CHECK_FALSE(store.service_cidrs_known());
@@ -163,7 +163,8 @@ TEST_CASE("a Node counts as changed only for what we read, and outlives its obje
   node.meta = {{"", "edge-a"}, "uid", "1", 0};
   node.zone = "z1";
   ObjectStore store;
-  store.replace_nodes({share(node)});
+  store.upsert(share(node));
+  store.nodes_listed();
   CHECK(store.node_listed());
   CHECK(store.take_changes().node);
 
@@ -176,7 +177,7 @@ TEST_CASE("a Node counts as changed only for what we read, and outlives its obje
   CHECK(store.take_changes().node);
 
   store.remove_node();
-  store.replace_nodes({});
+  store.nodes_listed();
   CHECK_FALSE(store.has_changes());
   REQUIRE(store.node() != nullptr);
   CHECK(store.node()->meta.resource_version == "2");
@@ -187,23 +188,26 @@ TEST_CASE("service ranges are the union of all ServiceCIDRs") {
     return share(kube::ServiceCidr{{{"", std::move(name)}, "", "", 0}, std::move(ranges)});
   };
   ObjectStore store;
-  store.replace_service_cidrs(
-      {cidr("kubernetes", {"10.112.0.0/16", "fdc0::/112"}), cidr("more", {"10.113.0.0/16"})});
+  store.upsert(cidr("kubernetes", {"10.112.0.0/16", "fdc0::/112"}), 1);
+  store.upsert(cidr("more", {"10.113.0.0/16"}), 1);
+  store.service_cidrs_listed(1);
   CHECK(store.service_cidrs() == Names{"10.112.0.0/16", "10.113.0.0/16", "fdc0::/112"});
   CHECK(store.take_changes().service_cidrs);
 
-  store.upsert(cidr("more", {"10.112.0.0/16"}));
+  store.upsert(cidr("more", {"10.112.0.0/16"}), 1);
   store.remove_service_cidr({"", "nobody"});
   CHECK(store.service_cidrs() == Names{"10.112.0.0/16", "fdc0::/112"});
   CHECK(store.take_changes().service_cidrs);
 
-  store.replace_service_cidrs({cidr("more", {"10.112.0.0/16"})});
+  store.upsert(cidr("more", {"10.112.0.0/16"}), 2);
+  store.service_cidrs_listed(2);
   CHECK(store.service_cidrs() == Names{"10.112.0.0/16"});
 }
 
 TEST_CASE("touching all touches every Service held") {
   ObjectStore store;
-  store.replace_services({share(service("b")), share(service("a"))});
+  (void)store.upsert(share(service("b")));
+  (void)store.upsert(share(service("a")));
   (void)store.upsert(share(slice("s", "unknown")));
   (void)store.take_changes();
   store.touch_all_services();
@@ -274,9 +278,16 @@ class Generator {
   std::mt19937 engine_;
 };
 
-void fill(ObjectStore& store, const World& world) {
-  store.replace_services(world.services);
-  store.replace_slices(world.slices);
+// The lists of this number.
+void fill(ObjectStore& store, const World& world, ListNumber list) {
+  for (const ServicePtr& s : world.services) {
+    (void)store.upsert(s, list);
+  }
+  store.services_listed(list);
+  for (const SlicePtr& s : world.slices) {
+    (void)store.upsert(s, list);
+  }
+  store.slices_listed(list);
 }
 
 TEST_CASE("what is held depends on the objects, not on the way there") {
@@ -284,10 +295,11 @@ TEST_CASE("what is held depends on the objects, not on the way there") {
     Generator any(seed);
     World last = any.world();
     ObjectStore walked;
+    ListNumber list = 0;
     for (int i = any.below(4); i > 0; --i) {
-      fill(walked, any.world());
+      fill(walked, any.world(), ++list);
     }
-    fill(walked, last);
+    fill(walked, last, ++list);
 
     any.shuffle(last.services);
     any.shuffle(last.slices);
@@ -311,12 +323,11 @@ TEST_CASE("a replacement is the removal of what is absent, then an upsert of eac
     ObjectStore replaced(1);
     ObjectStore stepped(1);
     for (ObjectStore* store : {&replaced, &stepped}) {
-      fill(*store, before);
+      fill(*store, before, 1);
       (void)store->take_changes();
     }
 
-    replaced.replace_services(after.services);
-    replaced.replace_slices(after.slices);
+    fill(replaced, after, 2);
     const auto absent = [](const auto& key, const auto& all) {
       return std::none_of(
           all.begin(), all.end(), [&](const auto& o) { return o->meta.key == key; });
@@ -347,7 +358,7 @@ TEST_CASE("a Service whose view changed is always dirty") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     Generator any(seed);
     ObjectStore store;
-    fill(store, any.world());
+    fill(store, any.world(), 1);
     (void)store.take_changes();
     const View before = view(store);
     for (int i = 0; i < 5; ++i) {

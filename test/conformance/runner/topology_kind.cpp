@@ -104,13 +104,11 @@ net::Family family_of_endpoints(const json& records) {
 
 store::ObjectStore filled_store(const json& test_case, net::Family family) {
   store::ObjectStore store;
-  std::vector<store::SlicePtr> slices;
+  store.upsert(decoded<kube::Node>(node_object(test_case.at("node"))));
+  (void)store.upsert(decoded<kube::Service>(service_object(test_case.at("service"), family)));
   for (const json& slice : slice_objects(test_case.at("endpoints"), family)) {
-    slices.push_back(decoded<kube::EndpointSlice>(slice));
+    (void)store.upsert(decoded<kube::EndpointSlice>(slice));
   }
-  store.replace_nodes({decoded<kube::Node>(node_object(test_case.at("node")))});
-  store.replace_services({decoded<kube::Service>(service_object(test_case.at("service"), family))});
-  store.replace_slices(std::move(slices));
   return store;
 }
 
