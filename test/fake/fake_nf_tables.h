@@ -78,7 +78,7 @@ class FakeTransport : public backend::nft::Transport {
     return fail(Errc::NotFound, "this kernel has no packets that write elements");
   }
 
-  Result<backend::nft::CommitCost> commit(
+  Result<backend::Cost> commit(
       const backend::nft::Program& program, const backend::nft::Transaction& transaction) override {
     if (table_->judge) {
       if (auto verdict = table_->judge(transaction); !verdict) {
@@ -135,7 +135,7 @@ class FakeTransport : public backend::nft::Transport {
     }
     ++next.commits;
     *table_ = std::move(next);
-    return backend::nft::CommitCost{1, 1, transaction.changes.count};
+    return backend::Cost{1, 1, 1};
   }
 
  private:

@@ -73,6 +73,7 @@ struct FrontendState {
   FrontendState& operator=(FrontendState&&) = default;
   ~FrontendState() = default;
 
+  SlotState& of(Place place) { return is_local(place) ? local_endpoints : endpoints; }
   bool is(Membership membership) const;
   void set(Membership membership, bool member);
   bool empty() const;

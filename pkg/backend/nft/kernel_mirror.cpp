@@ -17,9 +17,14 @@ static_assert(range_index(SetId::NodePortIps) == 3);
 // No ClusterIP: no packet is sent to the unspecified address.
 net::IpAddress unfinished_mark(net::Family family) { return {family, {}}; }
 
-// Of a frontend in the class of so many slots.
-std::size_t fewest_slots(std::size_t class_slots) {
-  return class_slots <= std::size_t{1} << kSmallestClassBits ? 1 : class_slots / 2 + 1;
+// How many slots a frontend of these classes has at most; 0: none.
+std::size_t most_slots(const SlotState& state) { return std::bit_floor(state.classes); }
+
+// As many slots were found as its class speaks of.
+bool is_complete(const SlotState& state) {
+  const std::size_t most = most_slots(state);
+  const std::size_t fewest = most <= std::size_t{1} << kSmallestClassBits ? 1 : most / 2 + 1;
+  return most == 0 || state.slots().size() >= fewest;
 }
 
 Element plain(KeyBytes key) { return {key, {}, false, {}, false}; }
@@ -61,8 +66,7 @@ bool KernelMirror::adopt_member(const Set& set, const Element& element) {
   }
   FrontendState& state = entries_[*key].state;
   if (const auto role = class_role(set.id)) {
-    SlotState& slots = is_local(role->place) ? state.local_endpoints : state.endpoints;
-    slots.classes |= 1U << role->bits;
+    state.of(role->place).classes |= 1U << role->bits;
     return true;
   }
   for (const Membership membership : kMemberships) {
@@ -131,18 +135,18 @@ std::vector<KernelMirror::Occupied> KernelMirror::occupied(Place place) const {
   for (const auto& [key, entry] : entries_) {
     const SlotState& state = is_local(place) ? entry.state.local_endpoints : entry.state.endpoints;
     if (state.classes != 0 && desired::is_node_port(key) == is_of_node_ports(place)) {
-      out.push_back({key, std::bit_floor(state.classes)});
+      out.push_back({key, most_slots(state)});
     }
   }
   return out;
 }
 
-bool KernelMirror::finish_slots(Place place) {
+void KernelMirror::finish_slots(Place place) {
   auto& adopted = adopted_slots_[static_cast<std::size_t>(place)];
   for (auto& [key, slots] : adopted) {
     std::sort(slots.begin(), slots.end());
     FrontendState& entry = entries_[key].state;
-    SlotState& state = is_local(place) ? entry.local_endpoints : entry.endpoints;
+    SlotState& state = entry.of(place);
     desired::EndpointList dense;
     dense.reserve(slots.size());
     for (const auto& [slot, endpoint] : slots) {
@@ -157,12 +161,6 @@ bool KernelMirror::finish_slots(Place place) {
     }
   }
   adopted.clear();
-  const auto all = occupied(place);
-  return std::all_of(all.begin(), all.end(), [&](const Occupied& one) {
-    const FrontendState& entry = entries_.at(one.frontend).state;
-    const SlotState& state = is_local(place) ? entry.local_endpoints : entry.endpoints;
-    return state.slots().size() >= fewest_slots(one.slots);
-  });
 }
 
 void KernelMirror::finish_ranges() {
@@ -184,9 +182,8 @@ void KernelMirror::finish_ranges() {
 }
 
 bool KernelMirror::finish_adoption(Clock::time_point now) {
-  bool complete = true;
   for (const Place place : kPlaces) {
-    complete = finish_slots(place) && complete;
+    finish_slots(place);
   }
   finish_ranges();
   for (auto& [key, entry] : entries_) {
@@ -196,7 +193,9 @@ bool KernelMirror::finish_adoption(Clock::time_point now) {
     }
   }
   units_.finish_adoption(now);
-  return complete;
+  return std::all_of(entries_.begin(), entries_.end(), [](const auto& one) {
+    return is_complete(one.second.state.endpoints) && is_complete(one.second.state.local_endpoints);
+  });
 }
 
 // ---- staging ----

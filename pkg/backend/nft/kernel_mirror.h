@@ -124,7 +124,7 @@ class KernelMirror {
   void count_affinity(const desired::FrontendKey& key, const AffinityUse& use, int step);
   bool adopt_member(const Set& set, const Element& element);
   bool adopt_slot(Place place, const Set& set, const Element& element);
-  bool finish_slots(Place place);
+  void finish_slots(Place place);
   void finish_ranges();
 
   net::Family family_;

@@ -78,7 +78,8 @@ Result<> NftBackend::read_set(const Set& set) {
       family_, set, [&](Element&& element) { mirror_.adopt(set, element); });
 }
 
-Result<> NftBackend::read_slots(const Set& set, Place place, bool thorough) {
+Result<> NftBackend::read_slots(Place place, bool thorough) {
+  const Set& set = *std::ranges::find(program_.sets, slot_map(place), &Set::id);
   const std::vector<KernelMirror::Occupied> occupied = mirror_.occupied(place);
   std::size_t most = 0;
   for (const auto& one : occupied) {
@@ -125,13 +126,9 @@ Result<> NftBackend::read_elements(const TableState& state, bool thorough) {
     return {};
   }
   thorough = thorough || mirror_.unfinished();
-  for (const Set& set : program_.sets) {
-    for (const Place place : kPlaces) {
-      if (set.id == slot_map(place)) {
-        if (auto done = read_slots(set, place, thorough); !done) {
-          return done;
-        }
-      }
+  for (const Place place : kPlaces) {
+    if (auto done = read_slots(place, thorough); !done) {
+      return done;
     }
   }
   if (!mirror_.finish_adoption(Clock::now()) && !thorough) {
@@ -180,7 +177,7 @@ Result<> NftBackend::cleanup() {
   }
   Transaction transaction;
   transaction.delete_table = true;
-  return transport_->commit(program_, transaction).map([](const CommitCost&) {});
+  return transport_->commit(program_, transaction).map([](const Cost&) {});
 }
 
 // ---- writing ----
@@ -193,7 +190,7 @@ Result<> NftBackend::send(Transaction transaction, Cost& cost) {
     purger_->purge(mirror_.take_purges());  // a restart may have nothing to write but this
     return {};
   }
-  const Result<CommitCost> sent = transport_->commit(program_, transaction);
+  const Result<Cost> sent = transport_->commit(program_, transaction);
   if (!sent) {
     mirror_.discard();
     return tl::unexpected(sent.error());
@@ -201,7 +198,7 @@ Result<> NftBackend::send(Transaction transaction, Cost& cost) {
   mirror_.commit(Clock::now());
   mirror_.recycle(std::move(transaction.changes));
   purger_->purge(mirror_.take_purges());
-  cost += {1, sent->messages, sent->bytes};
+  cost += *sent;
   return {};
 }
 
@@ -369,6 +366,20 @@ Result<> NftBackend::install_bare_program(Cost& cost) {
   return {};
 }
 
+Result<> NftBackend::write_ahead(const desired::DesiredState& wanted, Cost& cost) {
+  if (!bare_) {
+    if (auto done = install_bare_program(cost); !done) {
+      return done;
+    }
+  }
+  for (const desired::FrontendKey& key : ahead_) {
+    mirror_.stage_slots(key, wanted.find(key));
+  }
+  ahead_.clear();
+  ahead_elements_ = 0;
+  return send({}, cost);
+}
+
 Cost NftBackend::prepare(
     const desired::DesiredState& wanted, std::span<const desired::FrontendKey> frontends) {
   Cost cost;
@@ -385,16 +396,7 @@ Cost NftBackend::prepare(
       ahead_elements_ += plan->local_endpoints ? plan->local_endpoints->size() : 0;
     }
     if (ahead_elements_ >= kElementsAhead) {
-      if (!bare_ && !install_bare_program(cost)) {
-        preparing_ = false;
-        break;
-      }
-      for (const desired::FrontendKey& key : ahead_) {
-        mirror_.stage_slots(key, wanted.find(key));
-      }
-      preparing_ = send({}, cost).has_value();
-      ahead_.clear();
-      ahead_elements_ = 0;
+      preparing_ = write_ahead(wanted, cost).has_value();
     }
   }
   if (!preparing_) {

@@ -58,7 +58,7 @@ class NftBackend : public Backend {
 
   Result<> read_elements(const TableState& state, bool thorough);
   Result<> read_set(const Set& set);
-  Result<> read_slots(const Set& set, Place place, bool thorough);
+  Result<> read_slots(Place place, bool thorough);
   ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
   Keys keys_to_write(const desired::DesiredState& wanted, const Delta& delta) const;
   void write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
@@ -80,6 +80,7 @@ class NftBackend : public Backend {
   void collect(ApplyReport& report);
   Result<> send(Transaction transaction, Cost& cost);
   Result<> install_bare_program(Cost& cost);
+  Result<> write_ahead(const desired::DesiredState& wanted, Cost& cost);
   bool staged_enough() const { return mirror_.staged() >= kElementsPerTransaction; }
   bool install_program(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.h"
 #include "backend/nft/ruleset.h"
 #include "base/result.h"
 
@@ -37,12 +38,6 @@ struct Transaction {
   }
 };
 
-struct CommitCost {
-  std::uint64_t messages = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t elements = 0;
-};
-
 // Keys to look up, run by run.
 struct KeyRuns {
   std::vector<KeyBytes> keys;
@@ -68,7 +63,7 @@ class Transport {
   virtual Result<> delete_elements(
       net::Family family, const Set& set, std::span<const Element> elements) = 0;
   // All or nothing. `program` describes the sets that the changes speak of.
-  virtual Result<CommitCost> commit(const Program& program, const Transaction& transaction) = 0;
+  virtual Result<Cost> commit(const Program& program, const Transaction& transaction) = 0;
 };
 
 }  // namespace shunt::backend::nft

@@ -60,41 +60,59 @@ KeyBytes end_of_interval(const Element& element) {
   return end;
 }
 
-void put_data(netlink::Batch& batch, const Set& set, const Element& element) {
+void put_data(netlink::Messages& out, const Set& set, const Element& element) {
   if (set.holds == Set::Holds::Endpoints) {
-    const std::size_t data = batch.nest(NFTA_SET_ELEM_DATA);
-    batch.put(NFTA_DATA_VALUE, element.data.span());
-    batch.end_nest(data);
+    const std::size_t data = out.nest(NFTA_SET_ELEM_DATA);
+    out.put(NFTA_DATA_VALUE, element.data.span());
+    out.end_nest(data);
   } else if (set.holds == Set::Holds::Verdicts) {
-    const std::size_t data = batch.nest(NFTA_SET_ELEM_DATA);
-    const std::size_t verdict = batch.nest(NFTA_DATA_VERDICT);
+    const std::size_t data = out.nest(NFTA_SET_ELEM_DATA);
+    const std::size_t verdict = out.nest(NFTA_DATA_VERDICT);
     const int code = element.jump ? NFT_JUMP : NFT_GOTO;
-    batch.put_be32(NFTA_VERDICT_CODE, static_cast<std::uint32_t>(code));
-    batch.put_string(NFTA_VERDICT_CHAIN, element.text);
-    batch.end_nest(verdict);
-    batch.end_nest(data);
+    out.put_be32(NFTA_VERDICT_CODE, static_cast<std::uint32_t>(code));
+    out.put_string(NFTA_VERDICT_CHAIN, element.text);
+    out.end_nest(verdict);
+    out.end_nest(data);
   } else if (!element.text.empty()) {
-    batch.put(NFTA_SET_ELEM_USERDATA, comment_userdata(element.text));
+    out.put(NFTA_SET_ELEM_USERDATA, comment_userdata(element.text));
   }
 }
 
-void put_element(netlink::Batch& batch, const Set& set, const Element& element, bool add) {
-  const std::size_t item = batch.nest(NFTA_LIST_ELEM);
-  const std::size_t key = batch.nest(NFTA_SET_ELEM_KEY);
-  batch.put(NFTA_DATA_VALUE, element.key.span());
-  batch.end_nest(key);
+void put_element(netlink::Messages& out, const Set& set, const Element& element, bool add) {
+  const std::size_t item = out.nest(NFTA_LIST_ELEM);
+  const std::size_t key = out.nest(NFTA_SET_ELEM_KEY);
+  out.put(NFTA_DATA_VALUE, element.key.span());
+  out.end_nest(key);
   if (element.interval_end) {
-    batch.put_be32(NFTA_SET_ELEM_FLAGS, NFT_SET_ELEM_INTERVAL_END);
+    out.put_be32(NFTA_SET_ELEM_FLAGS, NFT_SET_ELEM_INTERVAL_END);
   }
   if (set.shape == KeyShape::FrontendSource) {
-    const std::size_t end = batch.nest(kKeyEnd);
-    batch.put(NFTA_DATA_VALUE, end_of_interval(element).span());
-    batch.end_nest(end);
+    const std::size_t end = out.nest(kKeyEnd);
+    out.put(NFTA_DATA_VALUE, end_of_interval(element).span());
+    out.end_nest(end);
   }
   if (add) {
-    put_data(batch, set, element);
+    put_data(out, set, element);
   }
-  batch.end_nest(item);
+  out.end_nest(item);
+}
+
+// One message about elements of a set; `put` is given the nest that it fills with them.
+template <typename Put>
+void put_message(
+    netlink::Messages& out,
+    std::uint16_t type,
+    std::uint16_t flags,
+    const Set& set,
+    std::uint8_t family,
+    const Put& put) {
+  out.begin(type, flags, family);
+  out.put_string(NFTA_SET_ELEM_LIST_TABLE, kTable);
+  out.put_string(NFTA_SET_ELEM_LIST_SET, set.name);
+  const std::size_t list = out.nest(NFTA_SET_ELEM_LIST_ELEMENTS);
+  put(list);
+  out.end_nest(list);
+  out.end();
 }
 
 void put_elements(
@@ -103,21 +121,25 @@ void put_elements(
     std::span<const Element> elements,
     bool add,
     std::uint8_t family) {
+  const std::uint16_t type = add ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM;
+  const std::uint16_t flags = add ? NLM_F_CREATE : 0;
   std::size_t i = 0;
   while (i < elements.size()) {
-    batch.begin(
-        add ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM,
-        static_cast<std::uint16_t>(add ? NLM_F_CREATE : 0),
-        family);
-    batch.put_string(NFTA_SET_ELEM_LIST_TABLE, kTable);
-    batch.put_string(NFTA_SET_ELEM_LIST_SET, set.name);
-    const std::size_t list = batch.nest(NFTA_SET_ELEM_LIST_ELEMENTS);
-    while (i < elements.size() && batch.nest_size(list) < kElementListLimit) {
-      put_element(batch, set, elements[i++], add);
-    }
-    batch.end_nest(list);
-    batch.end();
+    put_message(batch, type, flags, set, family, [&](std::size_t list) {
+      while (i < elements.size() && batch.nest_size(list) < kElementListLimit) {
+        put_element(batch, set, elements[i++], add);
+      }
+    });
   }
+}
+
+void put_question(
+    netlink::Messages& out, const Set& set, std::span<const KeyBytes> keys, std::uint8_t family) {
+  put_message(out, NFT_MSG_GETSETELEM, 0, set, family, [&](std::size_t) {
+    for (const KeyBytes& key : keys) {
+      put_element(out, set, {key, {}, false, {}, false}, false);
+    }
+  });
 }
 
 void put_changes(netlink::Batch& batch, const Program& program, const ElementChanges& changes) {
@@ -220,23 +242,6 @@ void read_element_list(
           }
         });
       });
-}
-
-void put_question(
-    netlink::Messages& out, const Set& set, std::span<const KeyBytes> keys, std::uint8_t family) {
-  out.begin(NFT_MSG_GETSETELEM, 0, family);
-  out.put_string(NFTA_SET_ELEM_LIST_TABLE, kTable);
-  out.put_string(NFTA_SET_ELEM_LIST_SET, set.name);
-  const std::size_t list = out.nest(NFTA_SET_ELEM_LIST_ELEMENTS);
-  for (const KeyBytes& bytes : keys) {
-    const std::size_t item = out.nest(NFTA_LIST_ELEM);
-    const std::size_t key = out.nest(NFTA_SET_ELEM_KEY);
-    out.put(NFTA_DATA_VALUE, bytes.span());
-    out.end_nest(key);
-    out.end_nest(item);
-  }
-  out.end_nest(list);
-  out.end();
 }
 
 std::vector<std::uint8_t> table_selector(std::uint16_t attribute) {
@@ -374,7 +379,7 @@ Result<> KernelTransport::delete_elements(
   return socket_->commit(batch);
 }
 
-Result<CommitCost> KernelTransport::commit(const Program& program, const Transaction& transaction) {
+Result<Cost> KernelTransport::commit(const Program& program, const Transaction& transaction) {
   netlink::Batch batch(NFNL_SUBSYS_NFTABLES);
   batch.reserve(transaction.changes.count * kElementSize);
   const std::uint8_t family = family_number(program.family);
@@ -391,12 +396,12 @@ Result<CommitCost> KernelTransport::commit(const Program& program, const Transac
   put_changes(batch, program, transaction.changes);
   put_removal(batch, transaction.remove, family);
   if (batch.empty()) {
-    return CommitCost{};
+    return Cost{};
   }
   if (auto done = socket_->commit(batch); !done) {
     return tl::unexpected(done.error());
   }
-  return CommitCost{batch.messages(), batch.size(), transaction.changes.count};
+  return Cost{1, batch.messages(), batch.size()};
 }
 
 }  // namespace shunt::backend::nft

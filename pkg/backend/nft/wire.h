@@ -25,7 +25,7 @@ class KernelTransport : public Transport {
       const std::function<void(Element&&)>& each) override;
   Result<> delete_elements(
       net::Family family, const Set& set, std::span<const Element> elements) override;
-  Result<CommitCost> commit(const Program& program, const Transaction& transaction) override;
+  Result<Cost> commit(const Program& program, const Transaction& transaction) override;
 
  private:
   // Sends the questions and reads what is there.

@@ -31,10 +31,9 @@ class CountingTransport : public backend::nft::Transport {
       net::Family, const backend::nft::Set&, std::span<const backend::nft::Element>) override {
     return {};
   }
-  Result<backend::nft::CommitCost> commit(
+  Result<backend::Cost> commit(
       const backend::nft::Program&, const backend::nft::Transaction& transaction) override {
-    return backend::nft::CommitCost{
-        transaction.changes.count, transaction.changes.count, transaction.changes.count};
+    return backend::Cost{1, transaction.changes.count, transaction.changes.count};
   }
 };
 
