@@ -23,9 +23,7 @@ std::uint64_t random_word() {
 
 }  // namespace
 
-std::string new_uid() {
-  const std::uint64_t a = random_word();
-  const std::uint64_t b = random_word();
+std::string uuid(std::uint64_t a, std::uint64_t b) {
   return fmt::format(
       "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
       a >> 32U,
@@ -33,6 +31,11 @@ std::string new_uid() {
       a & 0xfffU,
       0x8000U | ((b >> 48U) & 0x3fffU),
       b & 0xffffffffffffU);
+}
+
+std::string new_uid() {
+  const std::uint64_t first = random_word();
+  return uuid(first, random_word());
 }
 
 std::string random_hex(int digits) {

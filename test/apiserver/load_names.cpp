@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv1a.h"
+#include "test/apiserver/identifiers.h"
+
 namespace shunt::test_api {
 namespace {
 
@@ -32,24 +35,12 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
 }
 
 std::uint64_t mixed(std::uint64_t seed, std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
-  return mixed(seed, hash);
+  Fnv1a hash;
+  hash.bytes(text);
+  return mixed(seed, hash.value());
 }
 
-std::string uid_of(std::uint64_t seed) {
-  const std::uint64_t a = mixed(seed, 1);
-  const std::uint64_t b = mixed(seed, 2);
-  return fmt::format(
-      "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-      a >> 32U,
-      (a >> 16U) & 0xffffU,
-      a & 0xfffU,
-      0x8000U | ((b >> 48U) & 0x3fffU),
-      b & 0xffffffffffffU);
-}
+std::string uid_of(std::uint64_t seed) { return uuid(mixed(seed, 1), mixed(seed, 2)); }
 
 std::string suffix_of(std::uint64_t seed, std::size_t size) {
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
