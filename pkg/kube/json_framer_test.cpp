@@ -2,32 +2,18 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "kube/decode_json.h"
+#include "kube/testing/pieces.h"
 
 namespace shunt::kube {
 namespace {
 
-struct Framed {
-  std::vector<std::string> frames;
-  bool failed = false;
-  std::size_t pending = 0;
-};
+using testing::Framed;
 
 Framed cut(
     std::string_view stream,
     std::size_t chunk_size,
     std::size_t max_frame = JsonFramer::kMaxFrame) {
-  JsonFramer framer(max_frame);
-  Framed out;
-  while (!stream.empty() && !out.failed) {
-    const auto fed = framer.feed(stream.substr(0, chunk_size), [&](std::string_view frame) {
-      out.frames.emplace_back(frame);
-      return true;
-    });
-    out.failed = !fed;
-    stream.remove_prefix(std::min(chunk_size, stream.size()));
-  }
-  out.pending = framer.pending();
-  return out;
+  return testing::cut<JsonFramer>(stream, chunk_size, max_frame);
 }
 
 using Frames = std::vector<std::string>;

@@ -7,32 +7,16 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "kube/testing/pieces.h"
+
 namespace shunt::kube {
 namespace {
 
+using testing::Listed;
 using Texts = std::vector<std::string>;
 
-struct Listed {
-  Texts items;   // names
-  Texts issues;  // objects
-  Result<ListMeta> meta;
-};
-
 Listed read(std::string_view body, std::size_t piece_size, std::size_t max_item = kMaxObject) {
-  Listed out;
-  JsonListDecoder<Service> decoder(
-      {.on_item = [&](Service&& item) { out.items.push_back(item.meta.key.name); },
-       .on_issue = [&](DecodeIssue&& issue) { out.issues.push_back(issue.object); }},
-      max_item);
-  while (!body.empty()) {
-    if (auto fed = decoder.feed(body.substr(0, piece_size)); !fed) {
-      out.meta = tl::unexpected(fed.error());
-      return out;
-    }
-    body.remove_prefix(std::min(piece_size, body.size()));
-  }
-  out.meta = decoder.finish();
-  return out;
+  return testing::read<JsonListDecoder>(body, piece_size, max_item);
 }
 
 std::string named(std::string_view name) {

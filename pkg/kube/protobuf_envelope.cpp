@@ -81,19 +81,13 @@ void read(Message m, ListMeta& out) {
 }  // namespace
 
 Findings read_object(std::string_view bytes, Bookmark& out) {
-  Findings findings;
-  findings.mistake = caught([&] { read(Message(bytes), out); });
-  return findings;
+  return findings_of([&] { read(Message(bytes), out); });
 }
 Findings read_object(std::string_view bytes, ApiStatus& out) {
-  Findings findings;
-  findings.mistake = caught([&] { read(Message(bytes), out); });
-  return findings;
+  return findings_of([&] { read(Message(bytes), out); });
 }
 Findings read_object(std::string_view bytes, ListMeta& out) {
-  Findings findings;
-  findings.mistake = caught([&] { read(Message(bytes), out); });
-  return findings;
+  return findings_of([&] { read(Message(bytes), out); });
 }
 
 TypeMeta read_type_meta(Message m) {

@@ -2,34 +2,19 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "kube/decode_protobuf.h"
+#include "kube/testing/pieces.h"
 #include "kube/testing/protobuf_bytes.h"
 
 namespace shunt::kube::protobuf {
 namespace {
 
 using testing::framed;
+using testing::Framed;
 using Frames = std::vector<std::string>;
-
-struct Framed {
-  Frames frames;
-  bool failed = false;
-  std::size_t pending = 0;
-};
 
 Framed cut(
     std::string_view stream, std::size_t chunk_size, std::size_t max_frame = Framer::kMaxFrame) {
-  Framer framer(max_frame);
-  Framed out;
-  while (!stream.empty() && !out.failed) {
-    const auto fed = framer.feed(stream.substr(0, chunk_size), [&](std::string_view frame) {
-      out.frames.emplace_back(frame);
-      return true;
-    });
-    out.failed = !fed;
-    stream.remove_prefix(std::min(chunk_size, stream.size()));
-  }
-  out.pending = framer.pending();
-  return out;
+  return testing::cut<Framer>(stream, chunk_size, max_frame);
 }
 
 TEST_CASE("a protobuf stream is cut into the same frames whatever the chunks") {

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "kube/decode_protobuf.h"
+#include "kube/testing/pieces.h"
 #include "kube/testing/protobuf_bytes.h"
 
 namespace shunt::kube::protobuf {
@@ -12,33 +13,15 @@ namespace {
 
 using testing::bytes;
 using testing::enveloped;
+using testing::Listed;
 using testing::metadata;
 using testing::number;
 using testing::tag;
 using testing::varint;
 using Texts = std::vector<std::string>;
 
-struct Listed {
-  Texts items;   // names
-  Texts issues;  // objects
-  Result<ListMeta> meta;
-};
-
 Listed read(std::string_view body, std::size_t piece_size, std::size_t max_item = kMaxObject) {
-  Listed out;
-  ProtobufListDecoder<Service> decoder(
-      {.on_item = [&](Service&& item) { out.items.push_back(item.meta.key.name); },
-       .on_issue = [&](DecodeIssue&& issue) { out.issues.push_back(issue.object); }},
-      max_item);
-  while (!body.empty()) {
-    if (auto fed = decoder.feed(body.substr(0, piece_size)); !fed) {
-      out.meta = tl::unexpected(fed.error());
-      return out;
-    }
-    body.remove_prefix(std::min(piece_size, body.size()));
-  }
-  out.meta = decoder.finish();
-  return out;
+  return testing::read<ProtobufListDecoder>(body, piece_size, max_item);
 }
 
 std::string item(std::string_view name) { return bytes(2, bytes(1, metadata(name))); }

@@ -87,6 +87,12 @@ std::optional<std::string> caught(Read read) {
   }
 }
 
+// The same where a mistake is all that can be found.
+template <typename Read>
+Findings findings_of(Read read) {
+  return {.mistake = caught(read), .remarks = {}};
+}
+
 inline std::string_view Message::bytes(const char* name, std::size_t index) {
   expect(protozero::pbf_wire_type::length_delimited, name, index);
   const auto view = reader_.get_view();

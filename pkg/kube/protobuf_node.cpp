@@ -103,14 +103,10 @@ void read(Message m, ServiceCidr& out) {
 }  // namespace
 
 Findings read_object(std::string_view bytes, Node& out) {
-  Findings findings;
-  findings.mistake = caught([&] { read(Message(bytes), out); });
-  return findings;
+  return findings_of([&] { read(Message(bytes), out); });
 }
 Findings read_object(std::string_view bytes, ServiceCidr& out) {
-  Findings findings;
-  findings.mistake = caught([&] { read(Message(bytes), out); });
-  return findings;
+  return findings_of([&] { read(Message(bytes), out); });
 }
 
 }  // namespace shunt::kube::protobuf

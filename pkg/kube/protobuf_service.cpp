@@ -151,9 +151,7 @@ void read(Message m, Service& out) {
 }  // namespace
 
 Findings read_object(std::string_view bytes, Service& out) {
-  Findings findings;
-  findings.mistake = caught([&] { read(Message(bytes), out); });
-  return findings;
+  return findings_of([&] { read(Message(bytes), out); });
 }
 
 }  // namespace shunt::kube::protobuf

@@ -1,24 +1,18 @@
 // What a real API server said in protobuf (test/recordings/README.md): the same objects as in JSON.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "kube/decode_json.h"
 #include "kube/decode_protobuf.h"
 #include "kube/protobuf_list.h"
+#include "kube/testing/recordings.h"
 
 namespace shunt::kube {
 namespace {
 
 std::string recorded(const std::string& file) {
-  INFO(file);
-  std::ifstream in(
-      std::filesystem::path(SHUNT_SOURCE_DIR) / "test" / "recordings" / file, std::ios::binary);
-  REQUIRE(in);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return testing::contents(testing::kRecordings / file);
 }
 
 template <typename T>
@@ -28,6 +22,12 @@ std::map<ObjectKey, T> by_key(const DecodedList<T>& list) {
     CHECK(out.emplace(item.meta.key, item).second);
   }
   return out;
+}
+
+template <typename T>
+std::vector<WatchEvent<T>> protobuf_events(const std::string& name) {
+  return testing::recorded_events<T, protobuf::Framer>(
+      name + ".pb.body", &protobuf::decode_watch_event<T>);
 }
 
 template <typename T>
@@ -86,39 +86,10 @@ TEST_CASE("a recorded list is the same however it is cut into pieces") {
   }
 }
 
-template <typename T>
-std::vector<WatchEvent<T>> protobuf_events(const std::string& name) {
-  protobuf::Framer framer;
-  std::vector<WatchEvent<T>> events;
-  REQUIRE(framer.feed(recorded(name + ".pb.body"), [&](std::string_view frame) {
-    auto event = protobuf::decode_watch_event<T>(frame);
-    INFO(name << ": " << (event ? "" : event.error().what));
-    REQUIRE(event);
-    CHECK(event->issues.empty());
-    events.push_back(std::move(*event));
-    return true;
-  }));
-  CHECK(framer.pending() == 0);
-  return events;
-}
-
-template <typename T>
-std::vector<WatchEvent<T>> json_events(const std::string& name) {
-  JsonFramer framer;
-  std::vector<WatchEvent<T>> events;
-  REQUIRE(framer.feed(recorded(name + ".json.body"), [&](std::string_view frame) {
-    auto event = decode_watch_event<T>(frame);
-    REQUIRE(event);
-    events.push_back(std::move(*event));
-    return true;
-  }));
-  return events;
-}
-
 // The two were recorded at the same time, but each server watch sends its bookmarks when it likes.
 template <typename T>
 void same_events(const std::string& name) {
-  auto json = json_events<T>(name);
+  auto json = testing::recorded_events<T, JsonFramer>(name + ".json.body", &decode_watch_event<T>);
   auto protobuf = protobuf_events<T>(name);
   const auto is_bookmark = [](const WatchEvent<T>& e) { return e.type == EventType::Bookmark; };
   std::erase_if(json, is_bookmark);

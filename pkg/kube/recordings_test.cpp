@@ -1,8 +1,7 @@
 // What a real API server said (test/recordings/README.md), decoded.
+#include "kube/testing/recordings.h"
+
 #include <catch2/catch_test_macros.hpp>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "kube/decode_json.h"
@@ -10,15 +9,9 @@
 namespace shunt::kube {
 namespace {
 
-const std::filesystem::path kRecordings =
-    std::filesystem::path(SHUNT_SOURCE_DIR) / "test" / "recordings";
+using testing::contents;
+using testing::kRecordings;
 
-std::string contents(const std::filesystem::path& path) {
-  INFO(path);
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 std::string recorded(const std::string& name) {
   return contents(kRecordings / (name + ".json.body"));
 }
@@ -36,18 +29,7 @@ DecodedList<T> decoded_list(const std::string& name) {
 
 template <typename T>
 std::vector<WatchEvent<T>> decoded_watch(const std::string& name) {
-  JsonFramer framer;
-  std::vector<WatchEvent<T>> events;
-  REQUIRE(framer.feed(recorded(name), [&](std::string_view frame) {
-    auto event = decode_watch_event<T>(frame);
-    INFO(name << ": " << (event ? "" : event.error().what));
-    REQUIRE(event);
-    CHECK(event->issues.empty());
-    events.push_back(std::move(*event));
-    return true;
-  }));
-  CHECK(framer.pending() == 0);
-  return events;
+  return testing::recorded_events<T, JsonFramer>(name + ".json.body", &decode_watch_event<T>);
 }
 
 template <typename T>

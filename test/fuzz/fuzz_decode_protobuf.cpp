@@ -76,44 +76,9 @@ void status(std::string_view body) {
   }
 }
 
-struct Framed {
-  std::vector<std::string> frames;
-  bool failed = false;
-  std::size_t pending = 0;
-  bool operator==(const Framed&) const = default;
-};
-
-Framed cut(std::string_view stream, std::size_t chunk_size, std::size_t max_frame) {
-  protobuf::Framer framer(max_frame);
-  Framed out;
-  while (!stream.empty() && !out.failed) {
-    const auto fed = framer.feed(stream.substr(0, chunk_size), [&](std::string_view frame) {
-      promise(frame.size() <= max_frame, "a frame keeps to the limit");
-      out.frames.emplace_back(frame);
-      return true;
-    });
-    out.failed = !fed;
-    stream.remove_prefix(std::min(chunk_size, stream.size()));
-  }
-  out.pending = out.failed ? 0 : framer.pending();
-  return out;
-}
-
-// Its first byte is the size of the chunks.
 void frames(std::string_view input) {
-  if (input.empty()) {
-    return;
-  }
-  const std::size_t chunk_size = static_cast<unsigned char>(input.front()) % 64 + 1U;
-  const std::string_view stream = input.substr(1);
-  for (const std::size_t max_frame : {protobuf::Framer::kMaxFrame, std::size_t{32}}) {
-    const Framed whole = cut(stream, stream.size(), max_frame);
-    promise(cut(stream, chunk_size, max_frame) == whole, "frames do not depend on chunks");
-    promise(cut(stream, 1, max_frame) == whole, "frames do not depend on chunks");
-    for (const std::string& frame : whole.frames) {
-      event<EndpointSlice>(frame);
-    }
-  }
+  fuzz::promise_frames<protobuf::Framer>(
+      input, [](const std::string& frame) { event<EndpointSlice>(frame); });
 }
 
 using Target = void (*)(std::string_view);

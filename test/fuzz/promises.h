@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "kube/decoded.h"
+#include "kube/testing/pieces.h"
 
 namespace shunt::fuzz {
 
@@ -60,6 +62,28 @@ void promise_event(const Result<kube::WatchEvent<T>>& got) {
   promise(!got->object || has_object, "bookmarks and errors have no object");
   promise(!has_object || got->object.has_value() == (count == 0), "an issue says why");
   promise(!got->initial_events_end || got->type == kube::EventType::Bookmark, "a bookmark ends");
+}
+
+// A stream that is cut into frames. The first byte of `input` is the size of the chunks; `each`
+// gets the frames.
+template <typename Framer, typename Each>
+void promise_frames(std::string_view input, const Each& each) {
+  using kube::testing::cut;
+  using kube::testing::Framed;
+  if (input.empty()) {
+    return;
+  }
+  const std::size_t chunk_size = static_cast<unsigned char>(input.front()) % 64 + 1U;
+  const std::string_view stream = input.substr(1);
+  for (const std::size_t max_frame : {Framer::kMaxFrame, std::size_t{32}}) {
+    const Framed whole = cut<Framer>(stream, stream.size(), max_frame);
+    promise(cut<Framer>(stream, chunk_size, max_frame) == whole, "frames do not depend on chunks");
+    promise(cut<Framer>(stream, 1, max_frame) == whole, "frames do not depend on chunks");
+    for (const std::string& frame : whole.frames) {
+      promise(frame.size() <= max_frame, "a frame keeps to the limit");
+      each(frame);
+    }
+  }
 }
 
 }  // namespace shunt::fuzz
