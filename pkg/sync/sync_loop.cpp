@@ -22,34 +22,6 @@ using log::kv;
 // Services of one run whose memory is worth a few milliseconds.
 constexpr std::size_t kManyServices = 500;
 
-// Takes a mailbox's content into the store.
-template <typename T, typename Remove, typename Listed>
-void take(
-    Mailbox<std::shared_ptr<const T>>& box,
-    store::ObjectStore& store,
-    const Remove& remove,
-    const Listed& listed) {
-  auto mail = box.drain();
-  for (auto& [key, slot] : mail.changes) {
-    if (slot.value) {
-      store.upsert(std::move(*slot.value), slot.list);
-    } else {
-      remove(key);
-    }
-  }
-  if (mail.listed) {
-    listed(*mail.listed);
-  }
-}
-
-kube::ObjectKey key_of(const std::string& text) {
-  const auto slash = text.find('/');
-  if (slash == std::string::npos) {
-    return {"", text};
-  }
-  return {text.substr(0, slash), text.substr(slash + 1)};
-}
-
 }  // namespace
 
 SyncLoop::SyncLoop(
@@ -67,30 +39,6 @@ SyncLoop::SyncLoop(
     pipelines_.push_back(std::move(pipeline));
   }
   published_.publish(std::make_shared<const Status>());
-}
-
-void SyncLoop::drain() {
-  using List = store::ListNumber;
-  take(
-      mailboxes_.services,
-      store_,
-      [&](const std::string& key) { store_.remove_service(key_of(key)); },
-      [&](List list) { store_.services_listed(list); });
-  take(
-      mailboxes_.slices,
-      store_,
-      [&](const std::string& key) { store_.remove_slice(key_of(key)); },
-      [&](List list) { store_.slices_listed(list); });
-  take(
-      mailboxes_.nodes,
-      store_,
-      [&](const std::string&) { store_.remove_node(); },
-      [&](List) { store_.nodes_listed(); });
-  take(
-      mailboxes_.service_cidrs,
-      store_,
-      [&](const std::string& key) { store_.remove_service_cidr(key_of(key)); },
-      [&](List list) { store_.service_cidrs_listed(list); });
 }
 
 // spec/semantics.md §8: no write before Services and EndpointSlices are complete. The Node is
@@ -440,7 +388,7 @@ void SyncLoop::run() {
       }
       ticket = tickets_;
     }
-    drain();
+    drain(mailboxes_, store_);
     const bool may_run = ready();
     if (!started_) {
       prepare();

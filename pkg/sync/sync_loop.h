@@ -17,27 +17,18 @@
 
 #include "backend/backend.h"
 #include "backend/flow_cleaner.h"
-#include "base/mailbox.h"
 #include "base/published.h"
 #include "desired/desired_state.h"
 #include "net/cidr.h"
 #include "node/start_up.h"
 #include "store/object_store.h"
 #include "sync/flow_handover.h"
+#include "sync/mailboxes.h"
 #include "sync/pacing.h"
 #include "sync/status.h"
 #include "topology/categorize.h"
 
 namespace shunt::sync {
-
-// The doors from the watch threads.
-struct Mailboxes {
-  WakeFd wake;
-  Mailbox<std::shared_ptr<const kube::Service>> services{wake};
-  Mailbox<std::shared_ptr<const kube::EndpointSlice>> slices{wake};
-  Mailbox<std::shared_ptr<const kube::Node>> nodes{wake};
-  Mailbox<std::shared_ptr<const kube::ServiceCidr>> service_cidrs{wake};
-};
 
 struct SyncOptions {
   std::string node_name;
@@ -100,7 +91,6 @@ class SyncLoop {
     FlowHandover flows;
   };
 
-  void drain();
   bool ready();
   bool node_known_or_given_up();
   void give_up(const Error& error);
