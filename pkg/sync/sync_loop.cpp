@@ -223,23 +223,20 @@ void SyncLoop::follow_node() {
 // ready for it, so that little is left to do when the lists end. Nothing that a packet can see is
 // written.
 void SyncLoop::prepare() {
-  if (gave_up_ || (store_.node() == nullptr && !store_.node_listed())) {
-    for (Pipeline& pipeline : pipelines_) {
-      prepare(pipeline);  // to read what an earlier run left needs no Node
+  // A plan without the zone would have to be made again.
+  if (!gave_up_ && (store_.node() != nullptr || store_.node_listed())) {
+    follow_node();
+    for (const kube::ObjectKey& key : store_.take_changes().services) {
+      if (store_.has_service_and_slice(key)) {
+        postponed_.erase(key);
+        plan_service(key);
+      } else {
+        postponed_.insert(key);
+      }
     }
-    return;
-  }
-  follow_node();  // a plan without the zone would have to be made again
-  for (const kube::ObjectKey& key : store_.take_changes().services) {
-    if (!store_.has_service_and_slice(key)) {
-      postponed_.insert(key);
-      continue;
-    }
-    postponed_.erase(key);
-    plan_service(key);
   }
   for (Pipeline& pipeline : pipelines_) {
-    prepare(pipeline);
+    prepare(pipeline);  // to read what an earlier run left needs no plan
   }
 }
 
