@@ -154,24 +154,15 @@ void measure_services(Stage& stage, const Options& options, Report& report) {
   const ServiceTarget coming{"coming", "10.111.0.5"};
   stage.apply({coming.slice(1, 10)});
   const std::string service = coming.service().dump();
+  // Its slice was there before and is there after: one write, all of the Service's elements.
+  const Samples both = to_kernel(stage, 2 * options.flips, [&](std::size_t i) {
+    return i % 2 == 0 ? stage.http().request("PUT", coming.service_path() + "?upsert=true", service)
+                      : stage.http().request("DELETE", coming.service_path());
+  });
   Samples added;
   Samples removed;
-  Commits commits(stage.node(), "kube-shunt");
-  Pause pause;
-  for (std::size_t i = 0; i < options.flips; ++i) {
-    for (const bool add : {true, false}) {
-      pause();
-      commits.forget();
-      // Its slice was there before and is there after: one write, all of the Service's elements.
-      const HttpReply reply =
-          add ? stage.http().request("PUT", coming.service_path() + "?upsert=true", service)
-              : stage.http().request("DELETE", coming.service_path());
-      const auto commit = commits.wait_for(kEndpoints, kPatience);
-      if (!commit) {
-        throw std::runtime_error("a Service did not reach the kernel in ten seconds");
-      }
-      (add ? added : removed).add(milliseconds_between(reply.sent, commit->at));
-    }
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    (i % 2 == 0 ? added : removed).add(both.values()[i]);
   }
   stage.remove(coming.slice_path());
   const Row* flip = report.find(kFlipToKernel, stage.load().text());
