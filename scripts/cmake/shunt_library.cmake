@@ -1,9 +1,10 @@
-# shunt_library(<folder> FLOOR <n> SRCS ... [DEPS shunt::x ...] [LIBS external ...] [TESTS x_test.cpp ...])
+# shunt_library(<folder> FLOOR <n> SRCS ... [DEPS shunt::x ...] [LIBS external ...] [TESTS x_test.cpp ...] [THREADED])
 #
 # One static library a folder of pkg/, named shunt::<folder>. The floors of pkg/README.md are checked here, at
-# configure time: a dependency must stand on a lower floor. TESTS become one Catch2 program, bin/test_<folder>.
+# configure time: a dependency must stand on a lower floor. TESTS become one Catch2 program, bin/test_<folder>; THREADED
+# says that they start threads, so that the thread sanitizer has something to look at.
 function(shunt_library name)
-  cmake_parse_arguments(ARG "" "FLOOR" "SRCS;DEPS;LIBS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADED" "FLOOR" "SRCS;DEPS;LIBS;TESTS;TEST_DEPS" ${ARGN})
   if(NOT DEFINED ARG_FLOOR)
     message(FATAL_ERROR "shunt_library(${name}): no FLOOR")
   endif()
@@ -28,6 +29,9 @@ function(shunt_library name)
     target_link_libraries(test_${name} PRIVATE shunt::${name} ${ARG_TEST_DEPS} Catch2::Catch2WithMain)
     target_compile_definitions(test_${name} PRIVATE SHUNT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_dependencies(product_tests test_${name})
+    if(ARG_THREADED)
+      add_dependencies(threaded_tests test_${name})
+    endif()
     add_test(NAME ${name} COMMAND test_${name})
     set_tests_properties(${name} PROPERTIES LABELS unit)
   endif()
