@@ -3,11 +3,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/backoff.h"
+#include "base/directory_watch.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "base/subprocess.h"
@@ -137,6 +140,26 @@ TEST_CASE("a mailbox loses nothing between threads") {
   CHECK(seen.size() == 7);
 }
 
+TEST_CASE("what is preloaded is older than every list, and comes too late after any word") {
+  WakeFd wake;
+  Mailbox<int> mailbox(wake);
+  mailbox.begin_list();
+  REQUIRE(mailbox.preload({{"a", 1}, {"b", 2}}));
+  mailbox.upsert("a", 3);
+  const auto first = mailbox.drain();
+  CHECK(first.changes == Slots{{"a", {3, 1}}, {"b", {2, 0}}});
+  CHECK(first.listed == 0U);
+  mailbox.end_list();
+  CHECK(mailbox.drain().listed == 1U);
+
+  Mailbox<int> heard(wake);
+  heard.begin_list();
+  heard.upsert("a", 1);
+  (void)heard.drain();
+  CHECK_FALSE(heard.preload({{"a", 0}}));
+  CHECK(heard.drain().empty());
+}
+
 TEST_CASE("log values are quoted when logfmt needs it, and cannot forge a line") {
   struct Case {
     std::string_view value;
@@ -233,6 +256,28 @@ TEST_CASE("a ringing stop descriptor ends the command") {
   const auto got = run(command);
   REQUIRE_FALSE(got);
   CHECK(got.error().sys_errno == ECANCELED);
+}
+
+TEST_CASE("a directory watch hears of files that are renamed into place, and only once") {
+  char path[] = "/tmp/shunt-watch-XXXXXX";
+  REQUIRE(::mkdtemp(path) != nullptr);
+  const std::filesystem::path directory(path);
+  auto watch = DirectoryWatch::open(directory);
+  REQUIRE(watch);
+  CHECK_FALSE(watch->take_changes());
+
+  std::filesystem::create_directory_symlink("data-1", directory / "..data_tmp");
+  std::filesystem::rename(directory / "..data_tmp", directory / "..data");
+  pollfd readable{watch->fd(), POLLIN, 0};
+  CHECK(::poll(&readable, 1, 0) == 1);
+  CHECK(watch->take_changes());
+  CHECK_FALSE(watch->take_changes());
+
+  std::filesystem::remove_all(directory);
+  CHECK(watch->take_changes());
+  const auto gone = DirectoryWatch::open(directory);
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().what.find(path) == 0);
 }
 
 TEST_CASE("a signal shows in the exit code") { CHECK(run(shell("kill -9 $$"))->exit_code == 137); }

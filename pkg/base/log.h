@@ -1,5 +1,5 @@
-// Log lines in logfmt: a constant message and fields. Whoever decides, logs, once; pure code is
-// silent.
+// Log lines, in logfmt or as JSON: a constant message and fields. Whoever decides, logs, once; pure
+// code is silent.
 //
 //   log::warn("apply failed, will retry", {kv("family", "IPv4"), kv("keys", n)});
 //
@@ -16,6 +16,10 @@
 namespace shunt::log {
 
 enum class Level : std::uint8_t { Debug, Info, Warn, Error };
+enum class Format : std::uint8_t {
+  Logfmt,  // ts=... level=info msg="kube-shunt starts" node=a
+  Json     // {"ts":"...","level":"info","msg":"kube-shunt starts","node":"a"}: fields are strings
+};
 
 struct Field {
   std::string_view key;
@@ -33,9 +37,14 @@ Field kv(std::string_view key, T value) {
 }
 Field kv(std::string_view key, double value);
 
-// Until this is called, lines of info and above go to stderr.
+// At any time, from any thread; the next line is written so. Until then lines of info and above go
+// to stderr as logfmt.
 void set_level(Level level);
+void set_format(Format format);
 bool enabled(Level level);
+
+// What kube-proxy's -v means here: from 2 on every change is logged.
+Level level_for_verbosity(std::int64_t verbosity);
 
 void write(Level level, std::string_view message, Fields fields);
 inline void debug(std::string_view message, Fields fields = {}) {
@@ -53,8 +62,21 @@ inline void error(std::string_view message, Fields fields = {}) {
   write(Level::Error, message, fields);
 }
 
+// Pure, for write() and its tests: one line without its end. `time` is what "ts" says.
+std::string line(
+    Format format, std::string_view time, Level level, std::string_view message, Fields fields);
+
 // "value" or "\"va\\\"lue\"": quoted when logfmt needs it, control characters escaped, so that what
 // the network sends cannot forge a line.
 std::string logfmt_value(std::string_view value);
+
+// A JSON string with its quotes, valid whatever the bytes are: each that is no UTF-8 becomes
+// U+FFFD.
+std::string json_string(std::string_view text);
+
+// A field's text, so long that an object of the cluster cannot flood the log: at most kLongestField
+// bytes, cut between characters, and a mark that says how many bytes are missing.
+inline constexpr std::size_t kLongestField = 2048;
+std::string bounded(std::string_view text);
 
 }  // namespace shunt::log

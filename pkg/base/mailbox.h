@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/wake_fd.h"
 
@@ -54,6 +55,25 @@ class Mailbox {
     deliver([&] { mail_.listed = list_; });
   }
 
+  // What was known before anybody could be asked, as if it were a complete list that is older than
+  // every other: what the first real list does not name goes when that ends. False, and nothing is
+  // taken, once there was any word of the resource: that is newer. Call it once, at most.
+  bool preload(std::vector<std::pair<Key, T>> known) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (heard_) {
+        return false;
+      }
+      heard_ = true;
+      for (auto& [key, value] : known) {
+        mail_.changes.insert_or_assign(std::move(key), Slot{std::move(value), 0});
+      }
+      mail_.listed = 0;
+    }
+    wake_->ring();
+    return true;
+  }
+
   // The reader. Takes everything that is pending.
   Mail drain() {
     const std::lock_guard lock(mutex_);
@@ -67,6 +87,7 @@ class Mailbox {
     {
       const std::lock_guard lock(mutex_);
       was_empty = mail_.empty();
+      heard_ = true;
       put();
     }
     if (was_empty) {
@@ -76,7 +97,8 @@ class Mailbox {
 
   std::mutex mutex_;
   Mail mail_;
-  ListNumber list_ = 0;
+  ListNumber list_ = 0;  // 0: none has begun
+  bool heard_ = false;   // something was delivered
   WakeFd* wake_;
 };
 
