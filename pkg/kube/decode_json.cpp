@@ -42,7 +42,7 @@ class EventBody final : public json::Record {
   void close(const Findings& findings) override {
     if (event.object) {
       event.meta = event.object->meta;
-      event.issues = issues_of(findings, minds_addresses(*event.object), event.meta.key, "object");
+      event.issues = issues_of(findings, *event.object, "object");
       if (findings.mistake) {
         event.object.reset();
       }
@@ -109,7 +109,7 @@ Result<T> decode_object(std::string_view body, std::vector<DecodeIssue>* issues)
   if (!read) {
     return tl::unexpected(read.error());
   }
-  const auto found = issues_of(closer.findings, minds_addresses(object), object.meta.key, "object");
+  const auto found = issues_of(closer.findings, object, "object");
   if (closer.findings.mistake) {
     return fail(Errc::Invalid, excerpt(found.front().object, 400) + ": " + found.front().what);
   }

@@ -437,6 +437,34 @@ TEST_CASE("an endpoint address that is no IP address loses only that address") {
   }
 }
 
+TEST_CASE("values that mean nothing are named, and stay as they came") {
+  std::vector<DecodeIssue> issues;
+  const auto node = decode_object<Node>(
+      R"({"metadata":{"name":"n"},"spec":{"podCIDRs":["10.0.0.0/24","gopher"]},
+          "status":{"addresses":[{"type":"InternalIP","address":"gopher"},
+                                 {"type":"Hostname","address":"gopher"}]}})",
+      &issues);
+  REQUIRE(node);
+  CHECK(node->pod_cidrs.size() == 2);
+  REQUIRE(decode_object<ServiceCidr>(
+      R"({"metadata":{"name":"c"},"spec":{"cidrs":["10.0.0.0/8","10.0.0.0/99"]}})", &issues));
+  REQUIRE(decode_object<EndpointSlice>(
+      R"({"metadata":{"name":"s","namespace":"n"},"addressType":"IPv8",
+          "endpoints":[{"addresses":["h.example"]}]})",
+      &issues));
+  CHECK(
+      lines(issues) == Texts{
+                           "kept n: status.addresses[0]: not an IP address: \"gopher\"",
+                           "kept n: spec.podCIDRs[1]: not a range of addresses: \"gopher\"",
+                           "kept c: spec.cidrs[1]: not a range of addresses: \"10.0.0.0/99\"",
+                           "kept n/s: addressType: unknown: \"IPv8\""});
+  const auto list = decode_list<ServiceCidr>(
+      R"({"kind":"ServiceCIDRList","items":[{"metadata":{"name":"c"},"spec":{"cidrs":[""]}}]})");
+  REQUIRE(list);
+  CHECK(list->items.size() == 1);
+  CHECK(lines(list->issues) == Texts{"kept c: spec.cidrs[0]: not a range of addresses: \"\""});
+}
+
 TEST_CASE("foreign text in messages is short and printable") {
   std::vector<DecodeIssue> issues;
   const std::string junk = "\xc3\xa4\\n" + std::string(100'000, 'x');

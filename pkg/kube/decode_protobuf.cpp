@@ -79,7 +79,7 @@ template <typename T>
 Result<T> decode_object(std::string_view body, std::vector<DecodeIssue>* issues) {
   T object;
   const Findings findings = read_enveloped(body, object);
-  const auto found = issues_of(findings, minds_addresses(object), object.meta.key, "object");
+  const auto found = issues_of(findings, object, "object");
   if (findings.mistake) {
     return fail(Errc::Invalid, excerpt(found.front().object, 400) + ": " + found.front().what);
   }
@@ -135,7 +135,7 @@ Result<WatchEvent<T>> decode_watch_event(std::string_view frame) {
     T& object = event.object.emplace();
     const Findings findings = read_enveloped(raw.object, object);
     event.meta = object.meta;
-    event.issues = issues_of(findings, minds_addresses(object), event.meta.key, "object");
+    event.issues = issues_of(findings, object, "object");
     if (findings.mistake) {
       event.object.reset();
     }

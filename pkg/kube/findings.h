@@ -28,20 +28,35 @@ inline bool minds_addresses(const EndpointSlice& slice) {
   return slice.address_type == "IPv4" || slice.address_type == "IPv6";
 }
 
+// Values of the right type that say nothing we know: ranges that are none, unknown address types.
+// They stay as they came, and whoever could use them passes over them; they are found here, in the
+// value and so for every encoding, because that is where somebody still tells the log.
+inline constexpr std::size_t kMaxOddities = 100;  // of one object; who mends those sees the next
+std::vector<std::string> oddities(const EndpointSlice& slice);
+std::vector<std::string> oddities(const Node& node);
+std::vector<std::string> oddities(const ServiceCidr& service_cidr);
+inline std::vector<std::string> oddities(const Service&) { return {}; }  // the model's part
+
 // The object's name, or `nameless` for one without. A lost object has one issue, the first: the
 // others are often its consequences.
 std::vector<DecodeIssue> issues_of(
     const Findings& findings, bool with_remarks, const ObjectKey& key, const std::string& nameless);
 
+// The same of an object that was read, with its oddities.
+template <typename T>
+std::vector<DecodeIssue> issues_of(
+    const Findings& findings, const T& object, const std::string& nameless) {
+  Findings odd{.mistake = findings.mistake, .remarks = oddities(object)};
+  return odd.remarks.empty()
+             ? issues_of(findings, minds_addresses(object), object.meta.key, nameless)
+             : issues_of(odd, true, object.meta.key, nameless);
+}
+
 // An item of a list goes to the sink, or what is wrong with it does.
 template <typename T>
 void deliver(T item, const Findings& findings, std::size_t index, const ListSink<T>& sink) {
-  if (findings.mistake || !findings.remarks.empty()) {
-    for (DecodeIssue& issue : issues_of(
-             findings,
-             minds_addresses(item),
-             item.meta.key,
-             "items[" + std::to_string(index) + "]")) {
+  if (findings.mistake || !findings.remarks.empty() || !oddities(item).empty()) {
+    for (DecodeIssue& issue : issues_of(findings, item, "items[" + std::to_string(index) + "]")) {
       sink.on_issue(std::move(issue));
     }
   }
