@@ -58,4 +58,11 @@ inline std::uint32_t attribute_be32(AttributeBytes payload) {
          std::uint32_t{payload[2]} << 8 | std::uint32_t{payload[3]};
 }
 
+inline std::uint64_t attribute_be64(AttributeBytes payload) {
+  if (payload.size() < 8) {
+    return 0;
+  }
+  return std::uint64_t{attribute_be32(payload)} << 32 | attribute_be32(payload.subspan(4));
+}
+
 }  // namespace shunt::netlink

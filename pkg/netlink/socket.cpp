@@ -20,10 +20,6 @@ constexpr std::size_t kReceiveBuffer = std::size_t{256} * 1024;
 // Room for the errors of a whole batch: one a message, about a hundred bytes each.
 constexpr int kSocketReceiveBuffer = 16 << 20;
 
-tl::unexpected<Error> sys_fail(const char* what, int sys_errno) {
-  return fail(errc_of(sys_errno), std::string(what) + ": " + std::strerror(sys_errno), sys_errno);
-}
-
 }  // namespace
 
 Errc errc_of(int sys_errno) {
@@ -50,11 +46,17 @@ Errc errc_of(int sys_errno) {
   }
 }
 
+tl::unexpected<Error> sys_fail(const char* what, int sys_errno) {
+  return fail(errc_of(sys_errno), std::string(what) + ": " + std::strerror(sys_errno), sys_errno);
+}
+
 void Socket::Close::operator()(mnl_socket* socket) const noexcept {
   (void)mnl_socket_close(socket);  // nobody left to tell
 }
 
 Socket::~Socket() = default;
+
+std::uint32_t Socket::port() const { return mnl_socket_get_portid(socket_.get()); }
 
 Result<std::unique_ptr<Socket>> Socket::open() {
   std::unique_ptr<Socket> made(new Socket);

@@ -33,6 +33,9 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
+  // The number by which the kernel names this socket to those who hear of its changes.
+  std::uint32_t port() const;
+
   // Sends one transaction and reads every answer. Success: applied. Failure: nothing was applied;
   // `errors` (when given) has what the kernel said. Errc::Stale when no answer came at all
   // (ENOBUFS): the outcome is unknown, re-read.
@@ -81,5 +84,6 @@ class Socket {
 
 // The class of a kernel error: what the caller does next.
 Errc errc_of(int sys_errno);
+tl::unexpected<Error> sys_fail(const char* what, int sys_errno);
 
 }  // namespace shunt::netlink
