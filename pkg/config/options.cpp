@@ -1,216 +1,179 @@
 #include "config/options.h"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <cmath>
+#include <fstream>
 
-#include "config/raw_settings.h"
+#include "config/assemble.h"
+#include "config/check.h"
+#include "config/config_file.h"
+#include "config/fields.h"
+#include "config/flags.h"
+#include "config/render.h"
 
 namespace shunt::config {
 namespace {
 
-// As CLI11 takes them. "--flag=" is a flag with an empty value, as for kube-proxy; CLI11 would take
-// the argument after it for the value.
-std::vector<std::string> backwards(const std::vector<std::string>& arguments) {
-  std::vector<std::string> out;
-  for (const std::string& argument : arguments) {
-    const std::size_t end = argument.find('=');
-    if (argument.starts_with("--") && end + 1 == argument.size()) {
-      out.push_back(argument.substr(0, end));
-      out.emplace_back();
-    } else {
-      out.push_back(argument);
-    }
+constexpr std::size_t kMostViolations = 50;
+
+// One line, however many there are.
+Error refused(const std::vector<std::string>& violations) {
+  std::string what;
+  for (std::size_t i = 0; i < std::min(violations.size(), kMostViolations); ++i) {
+    what += i == 0 ? "" : "; ";
+    what += violations[i];
   }
-  std::reverse(out.begin(), out.end());
-  return out;
+  if (violations.size() > kMostViolations) {
+    what += "; and " + std::to_string(violations.size() - kMostViolations) + " more";
+  }
+  return {Errc::Invalid, 0, std::move(what)};
 }
 
-void add_flags(CLI::App& app, RawSettings& flags) {
-  app.add_option(
-      "--kubeconfig", flags.kubeconfig, "kubeconfig file; without it and --master: in-cluster");
-  app.add_option("--master", flags.master, "URL of the API server; overrides the kubeconfig's");
-  app.add_option(
-      "--kube-api-content-type",
-      flags.content_type,
-      "how objects are asked for: application/vnd.kubernetes.protobuf unless told, or "
-      "application/json");
-  app.add_option("--hostname-override", flags.hostname_override, "name of the Node");
-  app.add_option("--proxy-mode", flags.mode, "nftables");
-  app.add_option("--cluster-cidr", flags.cluster_cidr, "ranges of the pods, one of each family");
-  app.add_option(
-      "--detect-local-mode",
-      flags.detect_local_mode,
-      "how traffic of local pods is told: ClusterCIDR, NodeCIDR, BridgeInterface, "
-      "InterfaceNamePrefix");
-  app.add_option("--pod-bridge-interface", flags.bridge_interface, "the bridge of BridgeInterface");
-  app.add_option(
-      "--pod-interface-name-prefix",
-      flags.interface_name_prefix,
-      "the prefix of InterfaceNamePrefix");
-  app.add_flag("--masquerade-all", flags.masquerade_all, "masquerade all ClusterIP traffic");
-  app.add_option(
-      "--iptables-sync-period",
-      flags.sync_period,
-      "how often what the kernel refused is tried again");
-  app.add_option(
-      "--iptables-min-sync-period", flags.min_sync_period, "shortest time between two runs");
+std::string text_of(const Settings& flags, std::string_view name) {
+  const auto found = flags.find(name);
+  return found == flags.end() ? std::string() : std::get<std::string>(found->second);
 }
 
-// What the node is told about itself.
-void add_node_flags(CLI::App& app, RawSettings& flags) {
-  app.add_option(
-         "--nodeport-addresses",
-         flags.node_port_addresses,
-         "ranges of the node's addresses that serve NodePorts, or \"primary\", the default")
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option(
-      "--bind-address",
-      flags.bind_address,
-      "the node's own address, when it is not the Node's; nothing is bound to it");
-  app.add_option(
-      "--conntrack-max-per-core",
-      flags.conntrack_max_per_core,
-      "connections tracked per CPU; 0 leaves the limit and ignores --conntrack-min");
-  app.add_option("--conntrack-min", flags.conntrack_min, "connections tracked at least");
-  app.add_option(
-      "--conntrack-tcp-timeout-established",
-      flags.tcp_established_timeout,
-      "how long idle TCP connections are tracked; 0 leaves it");
-  app.add_option(
-      "--conntrack-tcp-timeout-close-wait",
-      flags.tcp_close_wait_timeout,
-      "how long half-closed TCP connections are tracked; 0 leaves it");
-  app.add_flag(
-      "--conntrack-tcp-be-liberal",
-      flags.tcp_be_liberal,
-      "let segments outside the window pass for tracked");
-  app.add_option(
-      "--conntrack-udp-timeout",
-      flags.udp_timeout,
-      "how long one-way UDP flows are tracked; 0 leaves it");
-  app.add_option(
-      "--conntrack-udp-timeout-stream",
-      flags.udp_stream_timeout,
-      "how long answered UDP flows are tracked; 0 leaves it");
+bool said(const Settings& flags, std::string_view name) {
+  const auto found = flags.find(name);
+  return found != flags.end() && std::get<bool>(found->second);
+}
+
+Result<Options> evaluate(const Settings& flags, const std::optional<std::string>& text) {
+  ConfigFile file;
+  if (text) {
+    auto parsed = parse_config_file(*text);
+    if (!parsed) {
+      const std::string name = text_of(flags, "config");
+      return fail(name.empty() ? "configuration" : name, parsed.error());
+    }
+    file = std::move(*parsed);
+  }
+  Assembled assembled = assemble(flags, text ? &file : nullptr);
+  Checked checked = check(assembled.settings);
+  if (!checked.violations.empty()) {
+    return tl::unexpected(refused(checked.violations));
+  }
+  Options options = std::move(checked.options);
+  // What the kernel has shows at start; what no kernel can help is refused here, so that a reload
+  // does not stop a daemon that runs.
+  if (const auto decision = decide_mode(options.mode, true); !decision.available) {
+    return fail(Errc::Unsupported, decision.why);
+  }
+  options.config_text = text.value_or("");
+  options.warnings = std::move(assembled.warnings);
+  options.warnings.insert(options.warnings.end(), checked.warnings.begin(), checked.warnings.end());
+  assembled.settings.insert_or_assign("kubeShunt.localhostNodePorts", options.localhost_node_ports);
+  options.effective_yaml = as_yaml(assembled.settings);
+  options.configz = as_configz(assembled.settings);
+  options.effective = as_texts(assembled.settings);
+  return options;
+}
+
+Result<Options> evaluate_with_file(const Settings& flags) {
+  const std::string path = text_of(flags, "config");
+  if (path.empty()) {
+    return evaluate(flags, std::nullopt);
+  }
+  auto text = read_file(path);
+  if (!text) {
+    return tl::unexpected(text.error());
+  }
+  return evaluate(flags, std::move(*text));
+}
+
+Result<> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  if (!file) {
+    return fail(Errc::Denied, "--write-config-to: " + path + " cannot be written");
+  }
+  return {};
 }
 
 }  // namespace
 
 std::optional<Millis> parse_duration(std::string_view text) {
-  static constexpr struct {
-    std::string_view name;
-    double millis;
-  } kUnits[] = {{"ns", 1e-6}, {"us", 1e-3}, {"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}};
-  if (text == "0") {
-    return Millis{0};
-  }
-  double total = 0;
-  if (text.empty()) {
+  const auto parsed = parse_go_duration(text);
+  if (!parsed || parsed->count() < 0) {
     return std::nullopt;
   }
-  while (!text.empty()) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || value < 0 || !std::isfinite(value)) {
-      return std::nullopt;
-    }
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    std::size_t letters = 0;
-    while (letters < text.size() && std::isalpha(static_cast<unsigned char>(text[letters])) != 0) {
-      ++letters;
-    }
-    const auto unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& u) {
-      return u.name == text.substr(0, letters);
-    });
-    if (unit == std::end(kUnits)) {
-      return std::nullopt;
-    }
-    total += value * unit->millis;
-    text.remove_prefix(letters);
+  return std::chrono::floor<Millis>(*parsed);
+}
+
+Result<Options> load(const CommandLine& line) {
+  auto flags = parse_flags(line.arguments);
+  if (!flags) {
+    return tl::unexpected(flags.error());
   }
-  if (total > 1e15) {
-    return std::nullopt;
+  return evaluate_with_file(*flags);
+}
+
+Result<Options> load_text(const CommandLine& line, std::string_view file) {
+  auto flags = parse_flags(line.arguments);
+  if (!flags) {
+    return tl::unexpected(flags.error());
   }
-  return Millis(static_cast<Millis::rep>(total));
+  return evaluate(*flags, std::string(file));
 }
 
 Result<Invocation> parse_command_line(int argc, const char* const* argv) {
-  CLI::App app{"Makes Kubernetes Services work on this node, through nftables.", "kube-shunt"};
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as kube-proxy
-  RawSettings flags;
-  std::string config;
-  std::string status_socket;
-  std::string stall = "120s";
-  app.add_option(
-      "--config", config, "KubeProxyConfiguration file; flags that it can say are then ignored");
-  add_flags(app, flags);
-  add_node_flags(app, flags);
-  CLI::Option* verbosity =
-      app.add_option("-v,--v", flags.verbosity, "log verbosity; from 2 on every change is logged");
-  app.add_option(
-      "--status-socket", status_socket, "Unix socket that tells the state of the daemon as JSON");
-  app.add_option(
-      "--watch-stall-timeout", stall, "a watch from which nothing came for this long is replaced");
-  bool init_only = false;
-  app.add_flag(
-      "--init-only",
-      init_only,
-      "set what needs privileges (connection tracking limits) and exit; the daemon then runs with "
-      "less");
-  bool version = false;
-  app.add_flag("--version", version, "print the version and exit");
-
   Invocation out;
-  try {
-    app.parse(backwards({argv + 1, argv + argc}));
-  } catch (const CLI::CallForHelp&) {
-    out.exit_code = 0;
-    out.text = app.help();
-    return out;
-  } catch (const CLI::ParseError& error) {
-    return fail(Errc::Invalid, error.what());
+  out.line.arguments.assign(argv + std::min(argc, 1), argv + argc);
+  const auto flags = parse_flags(out.line.arguments);
+  if (!flags) {
+    return tl::unexpected(flags.error());
   }
-  if (version) {
+  if (said(*flags, "help") || said(*flags, "version")) {
     out.exit_code = 0;
-    out.text = std::string("kube-shunt ") + SHUNT_VERSION + "\n";
+    out.text = said(*flags, "help") ? help() : std::string("kube-shunt ") + SHUNT_VERSION + "\n";
     return out;
   }
-
-  RawSettings settings = flags;
-  if (!config.empty()) {
-    // spec/config.md §3: with a file only --master, --hostname-override and the logging flags
-    // count.
-    settings = RawSettings{};
-    settings.kubeconfig = flags.kubeconfig;  // ours: a file without clientConnection.kubeconfig may
-                                             // leave it to the flag
-    if (auto read = read_config_file(config, settings); !read) {
-      return tl::unexpected(read.error());
-    }
-    settings.master = flags.master;
-    if (!flags.hostname_override.empty()) {
-      settings.hostname_override = flags.hostname_override;
-    }
-    if (verbosity->count() > 0) {
-      settings.verbosity = flags.verbosity;
-    }
-  }
-  auto options = check(settings);
+  auto options = evaluate_with_file(*flags);
   if (!options) {
     return tl::unexpected(options.error());
   }
-  const auto stall_timeout = parse_duration(stall);
-  if (!stall_timeout || stall_timeout->count() == 0) {
-    return fail(Errc::Invalid, "--watch-stall-timeout: \"" + stall + "\" is not a duration");
-  }
   out.options = std::move(*options);
-  out.options.init_only = init_only;
-  out.options.status_socket = status_socket;
-  out.options.watch_stall_timeout = *stall_timeout;
+  const std::string copy = text_of(*flags, "write-config-to");
+  if (!copy.empty()) {
+    if (auto written = write_file(copy, out.options.effective_yaml); !written) {
+      return tl::unexpected(written.error());
+    }
+  }
+  if (!copy.empty() || said(*flags, "check-config")) {
+    out.exit_code = 0;
+    out.text = copy.empty() ? out.options.effective_yaml : "";
+    for (const std::string& warning : out.options.warnings) {
+      out.diagnostics += "warning: " + warning + "\n";
+    }
+  }
   return out;
+}
+
+std::vector<FieldChange> differences(const Options& running, const Options& next) {
+  using Application = FieldChange::Application;
+  const auto value = [](const Options& options, std::string_view path) {
+    const auto found = options.effective.find(std::string(path));
+    return found == options.effective.end() ? std::string("null") : found->second;
+  };
+  std::vector<FieldChange> changes;
+  for (const Field& field : fields()) {
+    std::string before = value(running, field.path);
+    std::string after = value(next, field.path);
+    if (before == after) {
+      continue;
+    }
+    const bool at_once = field.path == "logging.format" || field.path == "logging.verbosity";
+    const Application application = at_once                          ? Application::AtOnce
+                                    : field.effect == Effect::Warned ? Application::Nothing
+                                                                     : Application::ByRebuilding;
+    changes.push_back({std::string(field.path), std::move(before), std::move(after), application});
+  }
+  // The host may have another name now.
+  if (running.node_name != next.node_name &&
+      value(running, "hostnameOverride") == value(next, "hostnameOverride")) {
+    changes.push_back(
+        {"name of the host", running.node_name, next.node_name, Application::ByRebuilding});
+  }
+  return changes;
 }
 
 }  // namespace shunt::config

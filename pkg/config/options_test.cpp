@@ -1,29 +1,44 @@
 #include "config/options.h"
 
 #include <catch2/catch_test_macros.hpp>
-#include <cstdio>
-#include <fstream>
 
-#include "base/unique_fd.h"
+#include "config/testing.h"
 
+// The command line as a whole: who wins, and what it asks for besides running.
 namespace shunt::config {
 namespace {
 
-Result<Invocation> parse(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "kube-shunt");
-  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
-}
+using testing::error_of;
+using testing::File;
+using testing::has;
+using testing::parse;
+using testing::warned;
+using testing::with_head;
+using Kind = NodePortAddresses::Kind;
 
-TEST_CASE("durations are Go's") {
-  CHECK(parse_duration("30s") == Millis{30'000});
-  CHECK(parse_duration("1m30s") == Millis{90'000});
-  CHECK(parse_duration("1.5h") == Millis{5'400'000});
-  CHECK(parse_duration("100ms") == Millis{100});
-  CHECK(parse_duration("0") == Millis{0});
-  CHECK(parse_duration("0s") == Millis{0});
-  for (const char* bad : {"", "5", "s", "-1s", "1x", "1s ", "nan", "1e300h"}) {
-    CHECK_FALSE(parse_duration(bad));
-  }
+TEST_CASE("without a word about them, settings are kube-proxy's defaults") {
+  const auto got = parse({"--hostname-override", "n"});
+  REQUIRE(got);
+  const Options& o = got->options;
+  CHECK(o.warnings.empty());
+  CHECK(o.mode == Mode::Auto);
+  CHECK(o.node_port_addresses.kind == Kind::All);
+  CHECK(o.localhost_node_ports);
+  CHECK(o.bind_address == net::IpAddress{});
+  CHECK(o.conntrack.max_per_core == 32'768);
+  CHECK(o.conntrack.min == 131'072);
+  CHECK(o.conntrack.tcp_established_timeout == std::chrono::hours(24));
+  CHECK(o.conntrack.tcp_close_wait_timeout == std::chrono::hours(1));
+  CHECK_FALSE(o.conntrack.tcp_be_liberal);
+  CHECK(o.conntrack.udp_timeout.count() == 0);
+  CHECK(net::to_string(o.healthz.value()) == "0.0.0.0:10256");
+  CHECK(net::to_string(o.metrics.value()) == "127.0.0.1:10249");
+  CHECK(o.sync_period == Millis{30'000});
+  CHECK(o.min_sync_period.count() == 0);  // ours: kube-proxy's is a second
+  CHECK(o.allow_external_ips);
+  CHECK(o.oom_score_adj == -999);
+  CHECK(o.watch_stall_timeout == Millis{120'000});
+  CHECK(o.service_metrics_limit == 1'000);
 }
 
 TEST_CASE("flags of kube-proxy are understood") {
@@ -35,209 +50,189 @@ TEST_CASE("flags of kube-proxy are understood") {
        "--cluster-cidr",
        "10.244.0.0/16,fd00::/48",
        "--masquerade-all",
-       "--v=2"});
-  REQUIRE(got);
-  CHECK(got->options.kubeconfig == "/k");
-  CHECK(got->options.node_name == "node1");
-  CHECK(got->options.cluster_cidrs.size() == 2);
-  CHECK(got->options.masquerade_all);
-  CHECK(got->options.verbosity == 2);
-}
-
-TEST_CASE("without a word about them, the node's facts are kube-proxy's defaults") {
-  const auto got = parse({"--hostname-override", "n"});
-  REQUIRE(got);
-  const Options& o = got->options;
-  CHECK(o.node_port_addresses.empty());  // primary
-  CHECK(o.bind_address == net::IpAddress{});
-  CHECK(o.conntrack.max_per_core == 32'768);
-  CHECK(o.conntrack.min == 131'072);
-  CHECK(o.conntrack.tcp_established_timeout == std::chrono::hours(24));
-  CHECK(o.conntrack.tcp_close_wait_timeout == std::chrono::hours(1));
-  CHECK_FALSE(o.conntrack.tcp_be_liberal);
-  CHECK(o.conntrack.udp_timeout.count() == 0);
-  CHECK(o.conntrack.udp_stream_timeout.count() == 0);
-  CHECK_FALSE(o.localhost_node_ports);
-}
-
-TEST_CASE("the node's facts can be said with flags") {
-  const auto got = parse(
-      {"--hostname-override",
-       "n",
+       "--v=2",
+       "--logging-format=json",
+       "--proxy-mode=nftables",
        "--nodeport-addresses",
        "10.80.0.7/24,fd80::/64",
        "--bind-address",
        "10.80.0.10",
        "--conntrack-max-per-core=0",
-       "--conntrack-min",
-       "7",
-       "--conntrack-tcp-timeout-established=0",
        "--conntrack-tcp-timeout-close-wait=90s",
        "--conntrack-tcp-be-liberal",
-       "--conntrack-udp-timeout=1m",
-       "--conntrack-udp-timeout-stream=2m"});
+       "--iptables-sync-period=9s",
+       "--iptables-min-sync-period=1s",
+       "--profiling",
+       "--bind-address-hard-fail",
+       "--feature-gates=AllowServiceExternalIPs=false"});
+  CHECK(error_of(got).empty());
   REQUIRE(got);
   const Options& o = got->options;
+  CHECK(o.warnings.empty());
+  CHECK(o.kubeconfig == "/k");
+  CHECK(o.node_name == "node1");
+  CHECK(o.cluster_cidrs.size() == 2);
+  CHECK(o.masquerade_all);
+  CHECK(o.verbosity == 2);
+  CHECK(o.log_format == log::Format::Json);
   CHECK(
-      o.node_port_addresses ==
+      o.node_port_addresses.ranges ==
       std::vector{*net::parse_cidr("10.80.0.0/24"), *net::parse_cidr("fd80::/64")});
   CHECK(o.bind_address == *net::parse_ip("10.80.0.10"));
   CHECK(o.conntrack.max_per_core == 0);
-  CHECK(o.conntrack.min == 7);
-  CHECK(o.conntrack.tcp_established_timeout.count() == 0);
   CHECK(o.conntrack.tcp_close_wait_timeout.count() == 90);
   CHECK(o.conntrack.tcp_be_liberal);
-  CHECK(o.conntrack.udp_timeout.count() == 60);
-  CHECK(o.conntrack.udp_stream_timeout.count() == 120);
-  CHECK(parse({"--hostname-override", "n", "--nodeport-addresses", "primary"})
-            ->options.node_port_addresses.empty());
-  CHECK(parse({"--hostname-override", "n", "--bind-address=", "--v=2"})->options.verbosity == 2);
-  CHECK(
-      parse({"--hostname-override", "n", "--bind-address", ""})->options.bind_address ==
-      net::IpAddress{});
+  CHECK(o.sync_period == Millis{9'000});
+  CHECK(o.min_sync_period == Millis{1'000});
+  CHECK(o.enable_profiling);
+  CHECK(o.bind_address_hard_fail);
+  CHECK_FALSE(o.allow_external_ips);
 }
 
-TEST_CASE("a flag that is given twice has its last value, a list has all of them") {
+TEST_CASE("an empty address is as good as none") {
   const auto got = parse(
       {"--hostname-override",
        "n",
-       "--conntrack-min=1",
-       "--conntrack-min=2",
-       "--masquerade-all",
-       "--masquerade-all=false",
-       "--nodeport-addresses=10.0.0.0/8",
-       "--nodeport-addresses=11.0.0.0/8,fd00::/8"});
+       "--bind-address=",
+       "--healthz-bind-address",
+       "",
+       "--metrics-bind-address="});
   REQUIRE(got);
-  CHECK(got->options.conntrack.min == 2);
-  CHECK_FALSE(got->options.masquerade_all);
-  CHECK(got->options.node_port_addresses.size() == 3);
+  CHECK(got->options.bind_address == net::IpAddress{});
+  CHECK(got->options.healthz);
+  CHECK(got->options.metrics);
 }
 
-TEST_CASE("wrong settings are refused by name") {
-  const struct {
-    std::vector<const char*> arguments;
-    const char* named;
-  } cases[] = {
-      {{"--cluster-cidr", "10.0.0.0/8, fd00::/48"}, "clusterCIDR"},
-      {{"--cluster-cidr", "10.0.0.0/8,11.0.0.0/8"}, "clusterCIDR"},
-      {{"--detect-local-mode", "Guess"}, "detectLocalMode"},
-      {{"--detect-local-mode", "BridgeInterface"}, "bridgeInterface"},
-      {{"--detect-local-mode", "InterfaceNamePrefix"}, "interfaceNamePrefix"},
-      {{"--proxy-mode", "ipvs"}, "mode"},
-      {{"--hostname-override", "  "}, "hostnameOverride"},
-      {{"--kube-api-content-type", "a/b\r\nX: y"}, "contentType"},
-      {{"--iptables-min-sync-period", "2m"}, "minSyncPeriod"},
-      {{"--iptables-sync-period", "soon"}, "syncPeriod"},
-      {{"--nodeport-addresses", "10.80.0.0/24,primary"}, "nodePortAddresses"},
-      {{"--nodeport-addresses", "10.80.0.10"}, "nodePortAddresses"},
-      {{"--bind-address", "everywhere"}, "bindAddress"},
-      {{"--conntrack-max-per-core=-1"}, "conntrack.maxPerCore"},
-      {{"--conntrack-min=-1"}, "conntrack.min"},
-      {{"--conntrack-min", "3000000000"}, "conntrack-min"},
-      {{"--conntrack-tcp-timeout-established", "day"}, "conntrack.tcpEstablishedTimeout"},
-      {{"--conntrack-tcp-timeout-close-wait=-1s"}, "conntrack.tcpCloseWaitTimeout"},
-      {{"--conntrack-udp-timeout", "30"}, "conntrack.udpTimeout"},
-      {{"--conntrack-udp-timeout-stream", ""}, "conntrack.udpStreamTimeout"},
-      {{"--no-such-flag"}, "no-such-flag"},
-      {{"argument"}, "argument"},
-  };
-  for (const auto& c : cases) {
-    DYNAMIC_SECTION(c.named << " " << c.arguments.back()) {
-      const auto got = parse(c.arguments);
-      REQUIRE_FALSE(got);
-      CHECK(got.error().what.find(c.named) != std::string::npos);
-    }
-  }
+TEST_CASE("the ports of old: 0 turns health off, others complete an address without a port") {
+  CHECK_FALSE(parse({"--healthz-port=0"})->options.healthz);
+  CHECK(has(error_of(parse({"--metrics-port=0"})), "metricsBindAddress"));
+  CHECK(net::to_string(parse({"--healthz-port=7"})->options.healthz.value()) == "0.0.0.0:10256");
+  CHECK(
+      net::to_string(parse({"--healthz-bind-address=10.0.0.1", "--healthz-port=7"})
+                         ->options.healthz.value()) == "10.0.0.1:7");
+  const File file(with_head(""));
+  CHECK(parse({"--config", file.path, "--healthz-port=0"})->options.healthz);
 }
 
-class File {
- public:
-  explicit File(const std::string& content) {
-    char name[] = "/tmp/kube-shunt-config-XXXXXX";
-    const UniqueFd made(::mkstemp(name));
-    path = name;
-    std::ofstream(path) << content;
-  }
-  ~File() { (void)std::remove(path.c_str()); }
-  std::string path;
-};
+TEST_CASE("a zero in a flag is meant, and judged") {
+  CHECK(has(error_of(parse({"--iptables-sync-period=0"})), "iptables.syncPeriod"));
+  CHECK(has(error_of(parse({"--config-sync-period=0"})), "configSyncPeriod"));
+  CHECK(has(error_of(parse({"--watch-stall-timeout=0s"})), "kubeShunt.watchStallTimeout"));
+  CHECK(has(error_of(parse({"--hostname-override", "  "})), "hostnameOverride"));
+}
 
-TEST_CASE("a KubeProxyConfiguration is read, and what it says beats the flags") {
-  const File file(R"(apiVersion: kubeproxy.config.k8s.io/v1alpha1
-kind: KubeProxyConfiguration
-clientConnection: {kubeconfig: /from/file, contentType: a/b, acceptContentTypes: "c/d, e/f"}
+TEST_CASE("what the file says beats the flags, but for those that count always") {
+  const File file(with_head(R"(clientConnection: {kubeconfig: /from/file, contentType: a/b}
 hostnameOverride: from-file
 mode: nftables
 clusterCIDR: 10.64.0.0/14
-detectLocalMode: InterfaceNamePrefix
-detectLocal: {interfaceNamePrefix: pod}
-nftables: {masqueradeAll: true, masqueradeBit: 20, minSyncPeriod: 0s, syncPeriod: 1m}
-ipvs: {scheduler: rr}
-logging: {verbosity: 3}
-)");
+logging: {verbosity: 3, vmodule: [{filePattern: f, verbosity: 1}]}
+kubeShunt: {statusSocket: /file.sock, serviceMetricsLimit: 5, snapshot: /file.snap}
+)"));
   const auto got = parse(
       {"--config",
-       file.path.c_str(),
+       file.path,
        "--cluster-cidr",
        "1.0.0.0/8",
        "--hostname-override",
-       "flag"});
+       "flag",
+       "--kubeconfig=/flag",
+       "--masquerade-all",
+       "--master=https://m",
+       "--v=1",
+       "--vmodule=g=2",
+       "--status-socket=/flag.sock",
+       "--service-metrics-limit=0",
+       "--watch-stall-timeout=7s",
+       "--manifests=/m"});
+  CHECK(error_of(got).empty());
   REQUIRE(got);
   const Options& o = got->options;
+  CHECK(o.config_file == file.path);
+  CHECK(has(o.config_text, "from-file"));
   CHECK(o.kubeconfig == "/from/file");
   CHECK(o.content_type == "a/b");
-  CHECK(o.accept_content_types == "c/d, e/f");
-  CHECK(o.node_name == "flag");
   CHECK(net::to_string(o.cluster_cidrs.at(0)) == "10.64.0.0/14");
-  CHECK(o.detect_local == DetectLocalMode::InterfaceNamePrefix);
-  CHECK(o.interface_name_prefix == "pod");
-  CHECK(o.masquerade_all);
-  CHECK(o.masquerade_bit == 20);
-  CHECK(o.sync_period == Millis{60'000});
-  CHECK(o.verbosity == 3);
-  CHECK(o.warnings == std::vector<std::string>{"ipvs"});
+  CHECK_FALSE(o.masquerade_all);
+  CHECK(o.node_name == "flag");
+  CHECK(o.master == "https://m");
+  CHECK(o.verbosity == 1);
+  CHECK(o.vmodule == std::vector<VerbosityOfFiles>{{"g", 2}, {"f", 1}});
+  CHECK(o.status_socket == "/flag.sock");
+  CHECK(o.service_metrics_limit == 0);
+  CHECK(o.watch_stall_timeout == Millis{7'000});
+  CHECK(o.manifests == "/m");
+  CHECK(o.snapshot == "/file.snap");
+  for (const char* flag :
+       {"--cluster-cidr: ignored",
+        "--kubeconfig: ignored",
+        "--masquerade-all: ignored",
+        "logging.vmodule"}) {
+    CHECK(warned(o, flag));
+  }
+  CHECK(o.warnings.size() == 4);
 }
 
-TEST_CASE("the node's facts can be said in a file; null and nothing are the default") {
-  const std::string head =
-      "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
-      "hostnameOverride: n\n";
-  const File file(head + R"(nodePortAddresses: [10.80.0.0/24]
-bindAddress: "fd80::10"
-conntrack: {maxPerCore: 0, min: null, tcpEstablishedTimeout: 0s, tcpBeLiberal: true, udpTimeout: 3s}
-kubeShunt: {localhostNodePorts: true}
-)");
-  const auto got = parse({"--config", file.path.c_str(), "--conntrack-min", "9"});
+TEST_CASE("--kubeconfig counts beside a file that names none") {
+  for (const char* fields : {"", "clientConnection: {kubeconfig: \"\"}\n"}) {
+    const File file(with_head(fields));
+    const auto got = parse({"--config", file.path, "--kubeconfig=/flag"});
+    REQUIRE(got);
+    CHECK(got->options.kubeconfig == "/flag");
+    CHECK(got->options.warnings.empty());
+  }
+}
+
+TEST_CASE("a file that is not there is an error with its name") {
+  CHECK(has(error_of(parse({"--config", "/no/such/file"})), "/no/such/file"));
+  CHECK_FALSE(parse({"--config", "/tmp"}));
+  const File file("a: [");
+  CHECK(has(error_of(parse({"--config", file.path})), file.path));
+}
+
+TEST_CASE("--version and --help print and leave, whatever else is said") {
+  const auto version = parse({"--version", "--config=/no/such/file"});
+  REQUIRE(version);
+  CHECK(version->exit_code == 0);
+  CHECK(has(version->text, "kube-shunt "));
+  const auto help = parse({"-h"});
+  REQUIRE(help);
+  CHECK(help->exit_code == 0);
+  CHECK(has(help->text, "--check-config"));
+}
+
+TEST_CASE("--check-config prints what is in effect, and warnings apart") {
+  const auto got =
+      parse({"--check-config", "--hostname-override=n", "--kube-api-qps=50", "--cleanup"});
   REQUIRE(got);
-  const Options& o = got->options;
-  CHECK(o.node_port_addresses == std::vector{*net::parse_cidr("10.80.0.0/24")});
-  CHECK(o.bind_address == *net::parse_ip("fd80::10"));
-  CHECK(o.conntrack.max_per_core == 0);
-  CHECK(o.conntrack.min == 131'072);
-  CHECK(o.conntrack.tcp_established_timeout.count() == 0);
-  CHECK(o.conntrack.tcp_close_wait_timeout == std::chrono::hours(1));
-  CHECK(o.conntrack.tcp_be_liberal);
-  CHECK(o.conntrack.udp_timeout.count() == 3);
-  CHECK(o.localhost_node_ports);
-  CHECK(o.warnings.empty());
-
-  for (const char* text : {"nodePortAddresses: null\n", "nodePortAddresses: []\n"}) {
-    const File primary(head + text);
-    CHECK(parse({"--config", primary.path.c_str()})->options.node_port_addresses.empty());
-  }
-  const File wrong(head + "conntrack: {maxPerCore: many}\n");
-  const auto refused = parse({"--config", wrong.path.c_str()});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().what.find("maxPerCore") != std::string::npos);
+  CHECK(got->exit_code == 0);
+  CHECK(got->text == got->options.effective_yaml);
+  CHECK(has(got->text, "kubeShunt:\n"));
+  CHECK(has(got->diagnostics, "clientConnection.qps"));
+  CHECK_FALSE(parse({"--check-config", "--bind-address=x"}));
 }
 
-TEST_CASE("a file that is no KubeProxyConfiguration is refused") {
-  for (const char* text :
-       {"", "a: [", "kind: Service\napiVersion: v1\n", "- 1\n", "kind: KubeProxyConfiguration\n"}) {
-    const File file(text);
-    CHECK_FALSE(parse({"--config", file.path.c_str()}));
-  }
-  CHECK_FALSE(parse({"--config", "/no/such/file"}));
+TEST_CASE("--write-config-to writes a file that says the same") {
+  const File file("");
+  const auto got =
+      parse({"--write-config-to", file.path, "--hostname-override=n", "--cluster-cidr=10.0.0.0/8"});
+  REQUIRE(got);
+  CHECK(got->exit_code == 0);
+  CHECK(got->text.empty());
+  const auto again = parse({"--config", file.path});
+  CHECK(error_of(again).empty());
+  REQUIRE(again);
+  CHECK(again->options.node_name == "n");
+  CHECK(again->options.cluster_cidrs == got->options.cluster_cidrs);
+  CHECK(has(error_of(parse({"--write-config-to=/no/such/dir/file"})), "--write-config-to"));
+}
+
+TEST_CASE("what to do instead of running is said by flags") {
+  CHECK(parse({"--init-only"})->options.init_only);
+  CHECK(parse({"--cleanup"})->options.cleanup);
+  CHECK(parse({"--cleanup-kube-proxy"})->options.cleanup_kube_proxy);
+  const Options o = parse({"--v=0"})->options;
+  CHECK_FALSE((o.init_only || o.cleanup || o.cleanup_kube_proxy));
 }
 
 }  // namespace
