@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "apiserver/base64.h"
-#include "apiserver/testing/temp_dir.h"
+#include "base/testing/temp_dir.h"
 
 namespace shunt::apiserver {
 namespace {
@@ -275,7 +275,7 @@ TEST_CASE("a kubeconfig that cannot be read names its path") {
 }
 
 TEST_CASE("relative paths start at the kubeconfig's directory") {
-  testing::TempDir dir;
+  shunt::testing::TempDir dir;
   const auto got = kubeconfig_access(
       dir.write("config", config(server() + ", certificate-authority: ca.crt", "")), "");
   REQUIRE(got);

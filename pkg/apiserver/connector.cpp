@@ -20,14 +20,15 @@ Result<> check_user_agent(const std::string& text) {
 
 }  // namespace
 
-Connector::Impl::Impl(std::unique_ptr<Credentials> credentials, std::string agent)
+Connector::Impl::Impl(std::unique_ptr<Credentials> credentials, ConnectorOptions options)
     : server(credentials->access().server),
       server_text(to_string(server)),
-      user_agent(std::move(agent)),
+      user_agent(std::move(options.user_agent)),
       tls_name(
           credentials->access().tls_server_name.empty() ? server.host
                                                         : credentials->access().tls_server_name),
       compression(!credentials->access().disable_compression && !is_loopback(server)),
+      on_request(std::move(options.on_request)),
       credentials_(std::move(credentials)) {}
 
 Result<Connection> Connector::Impl::connect(
@@ -75,8 +76,8 @@ Result<std::unique_ptr<Connector>> Connector::open(ConnectorOptions options) {
   if (!credentials) {
     return tl::unexpected(credentials.error());
   }
-  return std::unique_ptr<Connector>(new Connector(
-      std::make_unique<Impl>(std::move(*credentials), std::move(options.user_agent))));
+  return std::unique_ptr<Connector>(
+      new Connector(std::make_unique<Impl>(std::move(*credentials), std::move(options))));
 }
 
 const std::string& Connector::server() const { return impl_->server_text; }

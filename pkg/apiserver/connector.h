@@ -2,17 +2,34 @@
 // kubeconfig.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
 namespace shunt::apiserver {
 
+// A request that was sent, or could not be: for metrics.
+struct RequestSeen {
+  std::string_view method;  // "GET"
+  std::string_view host;    // of the server: "10.0.0.1:6443"
+  std::string_view status;  // "200"; "<error>" when no answer came
+  // Until the head of the answer, or the failure. A watch goes on after it.
+  std::chrono::steady_clock::duration duration{};
+};
+// Called on the thread of the request, of which there are several; the views are valid during the
+// call only. Once a request, however many connections it took; not when stop was asked, nor when
+// there were no credentials to send it with.
+using RequestObserver = std::function<void(const RequestSeen&)>;
+
 struct ConnectorOptions {
   std::string kubeconfig;  // "" and no master: in-cluster
   std::string master;      // overrides the server of the kubeconfig
   std::string user_agent = "kube-shunt";
+  RequestObserver on_request = {};  // may be empty
 };
 
 // Thread-safe: reflectors share one.

@@ -14,13 +14,14 @@ namespace shunt::apiserver {
 // Thread-safe.
 class Connector::Impl {
  public:
-  Impl(std::unique_ptr<Credentials> credentials, std::string user_agent);
+  Impl(std::unique_ptr<Credentials> credentials, ConnectorOptions options);
 
   const ServerUrl server;
   const std::string server_text;
   const std::string user_agent;
   const std::string tls_name;  // whom the server must prove to be
   const bool compression;      // worth asking for
+  const RequestObserver on_request;
 
   Credentials& credentials() { return *credentials_; }
 

@@ -5,17 +5,17 @@
 #include <thread>
 
 #include "apiserver/testing/certificates.h"
-#include "apiserver/testing/temp_dir.h"
+#include "base/testing/temp_dir.h"
 #include "base/wake_fd.h"
 
 namespace shunt::apiserver {
 namespace {
 
+using shunt::testing::TempDir;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Authority;
 using testing::Issued;
-using testing::TempDir;
 
 struct FakeTime {
   Clock::time_point now{std::chrono::hours(1)};

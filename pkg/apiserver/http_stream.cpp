@@ -20,6 +20,22 @@ std::optional<std::chrono::seconds> retry_after(const HttpHead& head) {
   return std::chrono::seconds(seconds);
 }
 
+std::string_view method_name(Method method) {
+  switch (method) {
+    case Method::Get:
+      return "GET";
+    case Method::Post:
+      return "POST";
+    case Method::Patch:
+      return "PATCH";
+  }
+  return "";
+}
+
+bool may_repeat(const Request& request) {
+  return request.method == Method::Get || request.repeatable;
+}
+
 bool broke(const Exchange& exchange) {
   return !exchange.head && !exchange.end &&
          (exchange.end.error().sys_errno == ECONNRESET || exchange.end.error().sys_errno == EPIPE);
@@ -71,7 +87,7 @@ class Body {
 HttpStream::HttpStream(Connector& connector, HttpOptions options)
     : connector_(connector.impl()), options_(options) {}
 
-Exchange HttpStream::get(const Request& request, const AnswerSink& sink) {
+Exchange HttpStream::send(const Request& request, const AnswerSink& sink) {
   const auto identity = connector_.credentials().current(options_.stop_fd);
   if (!identity) {
     Error error = identity.error();
@@ -79,22 +95,48 @@ Exchange HttpStream::get(const Request& request, const AnswerSink& sink) {
     error.sys_errno = error.sys_errno == ECANCELED ? ECANCELED : 0;
     return {std::nullopt, fail("credentials", std::move(error))};
   }
+  if (!connector_.on_request) {
+    return carry_out(request, **identity, sink);
+  }
+  const auto started = Clock::now();
+  const auto tell = [&](std::string_view status) {
+    connector_.on_request(
+        {.method = method_name(request.method),
+         .host = connector_.server.host_header(),
+         .status = status,
+         .duration = Clock::now() - started});
+  };
+  Exchange out = carry_out(
+      request,
+      **identity,
+      {.on_head =
+           [&](const AnswerHead& head) {
+             tell(std::to_string(head.status));
+             return sink.on_head(head);
+           },
+       .on_body = sink.on_body});
+  if (!out.head && !out.end && out.end.error().sys_errno != ECANCELED) {
+    tell("<error>");
+  }
+  return out;
+}
+
+Exchange HttpStream::carry_out(
+    const Request& request, const Identity& identity, const AnswerSink& sink) {
   const bool gzip = request.may_be_compressed && connector_.compression;
-  const std::string text = request_text(request, gzip, **identity);
-  Exchange out;
-  if (auto kept = take_kept(**identity)) {
-    out = exchange(std::move(*kept), text, gzip, sink);
-    if (broke(out)) {
-      out = {};  // the server closed it while it was idle: not an answer to this request
-    } else {
+  const std::string text = request_text(request, gzip, identity);
+  if (auto kept = take_kept(identity)) {
+    Exchange out = exchange(std::move(*kept), text, gzip, sink);
+    // Most likely the server closed it while it was idle, but nobody can know.
+    if (!broke(out) || !may_repeat(request)) {
       return out;
     }
   }
-  auto connection = connector_.connect(**identity, options_.limits, options_.stop_fd);
+  auto connection = connector_.connect(identity, options_.limits, options_.stop_fd);
   if (!connection) {
     return {std::nullopt, tl::unexpected(connection.error())};
   }
-  return exchange({std::move(*connection), (*identity)->generation}, text, gzip, sink);
+  return exchange({std::move(*connection), identity.generation}, text, gzip, sink);
 }
 
 std::optional<HttpStream::Kept> HttpStream::take_kept(const Identity& identity) {
@@ -150,7 +192,9 @@ Exchange HttpStream::exchange(
 
 std::string HttpStream::request_text(
     const Request& request, bool gzip, const Identity& identity) const {
-  std::string out = "GET " + connector_.server.base_path + request.target + " HTTP/1.1\r\n";
+  std::string out(method_name(request.method));
+  out.append(" ").append(connector_.server.base_path).append(request.target);
+  out.append(" HTTP/1.1\r\n");
   const auto add = [&out](std::string_view name, std::string_view value) {
     out.append(name).append(": ").append(value).append("\r\n");
   };
@@ -161,7 +205,11 @@ std::string HttpStream::request_text(
   for (const auto& [name, value] : identity.headers) {
     add(name, value);
   }
-  return out + "\r\n";
+  if (request.method != Method::Get) {
+    add("Content-Type", request.content_type);
+    add("Content-Length", std::to_string(request.body.size()));
+  }
+  return out.append("\r\n").append(request.body);
 }
 
 }  // namespace shunt::apiserver

@@ -1,4 +1,4 @@
-// HTTP/1.1 GET over TLS, for one thread: lists, and watches that last for minutes.
+// HTTP/1.1 over TLS, for one thread: lists, watches that last for minutes, and small writes.
 //
 // Why not cpp-httplib, the house's choice elsewhere. With 0.11.4 (Debian 12):
 //  - Client::stop() takes the lock that connect and TLS handshake hold: with a server that accepts
@@ -8,8 +8,8 @@
 //    like an early end of file; the list/watch rules need all of these apart.
 //  - the name to verify is always the host: no tls-server-name; intermediate client certificates
 //    from memory, keepalive limits and the size of a whole head cannot be set.
-// What we need is a GET, three kinds of body and no redirects: these files, http_parser (pure) and
-// connection (sockets and OpenSSL), each wait of which also watches the stop descriptor.
+// What we need is three methods, three kinds of body and no redirects: these files, http_parser
+// (pure) and connection (sockets and OpenSSL), each wait of which also watches the stop descriptor.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class HttpStream final : public Transport {
 
   // Redirects are answers like any other. A connection that served a complete answer is kept for
   // the next request of the same identity.
-  Exchange get(const Request& request, const AnswerSink& sink) override;
+  Exchange send(const Request& request, const AnswerSink& sink) override;
 
  private:
   struct Kept {
@@ -45,6 +45,7 @@ class HttpStream final : public Transport {
     std::uint64_t generation = 0;
   };
 
+  Exchange carry_out(const Request& request, const Identity& identity, const AnswerSink& sink);
   std::optional<Kept> take_kept(const Identity& identity);
   Exchange exchange(Kept kept, const std::string& text, bool gzip, const AnswerSink& sink);
   std::string request_text(const Request& request, bool gzip, const Identity& identity) const;

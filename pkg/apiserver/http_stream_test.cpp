@@ -11,19 +11,19 @@
 
 #include "apiserver/testing/certificates.h"
 #include "apiserver/testing/gzip.h"
-#include "apiserver/testing/temp_dir.h"
 #include "apiserver/testing/test_server.h"
+#include "base/testing/temp_dir.h"
 #include "base/wake_fd.h"
 
 namespace shunt::apiserver {
 namespace {
 
+using shunt::testing::TempDir;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Authority;
 using testing::Issued;
 using testing::Peer;
-using testing::TempDir;
 using testing::TestServer;
 
 const Authority& authority() {
@@ -78,7 +78,7 @@ struct Got {
 
 Got get(HttpStream& stream, const std::string& target = "/x", bool may_be_compressed = false) {
   Got out;
-  const Exchange exchange = stream.get(
+  const Exchange exchange = stream.send(
       {.target = target, .accept = "a/b, c/d", .may_be_compressed = may_be_compressed},
       {.on_head = [](const AnswerHead&) { return true; },
        .on_body =
@@ -434,7 +434,7 @@ TEST_CASE("a sink that has enough ends the request in good order") {
     peer.hang();
   });
   Client client(server.url());
-  const Exchange got = client.open().get(
+  const Exchange got = client.open().send(
       {.target = "/x", .accept = "a/b"},
       {.on_head = [](const AnswerHead&) { return true; },
        .on_body = [](std::string_view) { return false; }});

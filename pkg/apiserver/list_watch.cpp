@@ -1,6 +1,7 @@
 #include "apiserver/list_watch.h"
 
 #include <cerrno>
+#include <type_traits>
 #include <utility>
 
 #include "base/log.h"
@@ -30,6 +31,20 @@ ApiError refused(const Refusal& refusal) {
   return classify_answer(refusal.head.status, refusal.text, refusal.head.retry_after);
 }
 
+template <typename T>
+constexpr kube::Notice::Kind notice_kind() {
+  using Kind = kube::Notice::Kind;
+  if constexpr (std::is_same_v<T, kube::Service>) {
+    return Kind::Service;
+  } else if constexpr (std::is_same_v<T, kube::EndpointSlice>) {
+    return Kind::EndpointSlice;
+  } else if constexpr (std::is_same_v<T, kube::Node>) {
+    return Kind::Node;
+  } else {
+    return Kind::ServiceCidr;
+  }
+}
+
 }  // namespace
 
 template <typename T>
@@ -52,7 +67,8 @@ ListWatch<T>::ListWatch(
       waiter_(&waiter),
       random_(std::move(random)),
       outbox_(&outbox),
-      backoff_(options_.backoff, random_) {}
+      backoff_(options_.backoff, random_),
+      complaints_(notice_kind<T>()) {}
 
 template <typename T>
 void ListWatch<T>::run() {
@@ -90,7 +106,7 @@ NextStep ListWatch<T>::streaming_list() {
   for (int incomplete = 0;;) {
     Stream stream;
     stream.initial.emplace();
-    outbox_->begin_list();
+    begin_list();
     const std::string version = version_unavailable_ ? "" : last_version_;
     const StreamEnd end = watch(
         stream,
@@ -143,14 +159,14 @@ tl::expected<typename ListWatch<T>::Listing, ApiError> ListWatch<T>::list(
   const bool paged = resource_version.empty() || resource_version == "0" || paginated_;
   ListRequest request{resource_version, paged ? options_.page_limit : 0, ""};
   Listing out;
-  outbox_->begin_list();
+  begin_list();
   for (;;) {
     auto page = list_page(request, out);
     if (!page && page.error().failure == ApiFailure::Expired && !request.continue_token.empty()) {
       // The pages took longer than the server keeps history: take everything in one answer.
       request = {resource_version, 0, ""};
       out = {};
-      outbox_->begin_list();
+      begin_list();
       page = list_page(request, out);
     }
     if (!page) {
@@ -278,7 +294,7 @@ bool ListWatch<T>::take_frame(Stream& stream, std::string_view frame) {
     return false;
   }
   for (const kube::DecodeIssue& issue : event->issues) {
-    report(issue);
+    report(issue, event->meta.uid);
   }
   ++stream.events;
   if (stream.initial) {
@@ -342,7 +358,7 @@ Exchange ListWatch<T>::send(Request request, bool is_watch, const AnswerSink& si
           }};
   for (int resends = 0;; ++resends) {
     request.accept = json_only_ ? std::string(kJsonType) : options_.accept;
-    Exchange exchange = transport_->get(request, watched);
+    Exchange exchange = transport_->send(request, watched);
     if (refuses_format(exchange)) {
       continue;  // once in a life
     }
@@ -377,10 +393,17 @@ void ListWatch<T>::upsert(T&& object) {
 }
 
 template <typename T>
+void ListWatch<T>::begin_list() {
+  outbox_->begin_list();
+  complaints_.begin_list();
+}
+
+template <typename T>
 void ListWatch<T>::finish_list(Listing listing) {
   last_version_ = std::move(listing.resource_version);
   version_unavailable_ = false;
   outbox_->end_list();
+  complaints_.end_list();
   log::info(
       "listed",
       {kv("resource", query_.name),
@@ -393,11 +416,14 @@ void ListWatch<T>::finish_list(Listing listing) {
 }
 
 template <typename T>
-void ListWatch<T>::report(const kube::DecodeIssue& issue) {
+void ListWatch<T>::report(const kube::DecodeIssue& issue, std::string_view uid) {
   log::warn(
       issue.object_lost ? "object set aside: it cannot be decoded"
                         : "part of an object set aside: it cannot be decoded",
       {kv("resource", query_.name), kv("object", issue.object), kv("issue", issue.what)});
+  if (const auto notice = complaints_.take(issue, uid); notice && options_.notices) {
+    options_.notices(*notice);
+  }
   const std::lock_guard lock(status_mutex_);
   ++status_.decode_errors;
 }

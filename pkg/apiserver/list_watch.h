@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "apiserver/complaints.h"
 #include "apiserver/reflector.h"
 #include "apiserver/transport.h"
 #include "apiserver/watch_request.h"
@@ -59,7 +60,8 @@ class ListWatch {
   bool refuses_format(const Exchange& exchange);
   void finish_list(Listing listing);
   void upsert(T&& object);
-  void report(const kube::DecodeIssue& issue);
+  void begin_list();
+  void report(const kube::DecodeIssue& issue, std::string_view uid = "");
   NextStep decided(NextStep next, const StreamEnd& end) const;
   bool back_off();
   std::chrono::seconds watch_timeout();
@@ -72,6 +74,7 @@ class ListWatch {
   Random random_;
   Outbox* outbox_;
   Backoff backoff_;
+  Complaints complaints_;
 
   std::string last_version_;          // "": nothing seen yet
   bool version_unavailable_ = false;  // the server does not have last_version_

@@ -420,6 +420,22 @@ TEST_CASE("a classic list that fails replaces nothing") {
   }
 }
 
+TEST_CASE("whoever wants notices hears once of an object that cannot be decoded") {
+  const std::string bad =
+      R"({"metadata":{"name":"bad","namespace":"ns","uid":"u","resourceVersion":"8"},"spec":"none"})";
+  std::vector<kube::Notice> notices;
+  ReflectorOptions options;
+  options.notices = [&](const kube::Notice& notice) { notices.push_back(notice); };
+  const Lines once = {event("ADDED", bad), bookmark(9, true), event("MODIFIED", bad)};
+  const Outcome got =
+      play({cut(once, ECONNRESET, Millis(1)), refused(410, "gone"), ok(once)}, options);
+  CHECK(got.status.decode_errors >= 3);
+  REQUIRE(notices.size() == 1);
+  CHECK(notices[0].object == kube::ObjectKey{"ns", "bad"});
+  CHECK(notices[0].uid == "u");
+  CHECK(notices[0].reason == "CannotRead");
+}
+
 TEST_CASE("an object that cannot be decoded loses only itself") {
   const std::string bad =
       R"({"metadata":{"name":"bad","namespace":"ns","resourceVersion":"8"},"spec":"none"})";

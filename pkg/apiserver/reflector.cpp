@@ -2,33 +2,15 @@
 
 #include <pthread.h>
 
-#include <cerrno>
 #include <thread>
 
-#include "apiserver/deadline.h"
 #include "apiserver/http_stream.h"
 #include "apiserver/list_watch.h"
+#include "apiserver/stop_waiter.h"
 #include "base/log.h"
 #include "base/wake_fd.h"
 
 namespace shunt::apiserver {
-namespace {
-
-class StopWaiter final : public Waiter {
- public:
-  explicit StopWaiter(int stop_fd) : stop_fd_(stop_fd) {}
-  Clock::time_point now() const override { return Clock::now(); }
-  bool stopping() const override { return stop_asked(stop_fd_); }
-  bool wait(Millis delay) override {
-    const auto woken = wait_until_ready(stop_fd_, Readiness::Read, Deadline::in(delay, stop_fd_));
-    return !woken && woken.error().sys_errno == ETIMEDOUT;
-  }
-
- private:
-  int stop_fd_;
-};
-
-}  // namespace
 
 template <typename T>
 class Reflector<T>::Impl {

@@ -17,6 +17,7 @@
 #include "base/mailbox.h"
 #include "kube/endpoint_slice.h"
 #include "kube/node.h"
+#include "kube/notice.h"
 #include "kube/service.h"
 
 namespace shunt::apiserver {
@@ -33,6 +34,9 @@ struct ReflectorOptions {
   Backoff::Shape backoff;
   std::int64_t page_limit = 500;
   std::string accept{kAnyAccept};  // content.h
+  // Hears of each object that cannot be read, once, as "CannotRead", on the thread of the
+  // reflector; may be empty.
+  kube::NoticeSink notices = {};
 };
 
 struct ReflectorStatus {

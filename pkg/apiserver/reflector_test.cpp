@@ -8,18 +8,18 @@
 
 #include "apiserver/connector.h"
 #include "apiserver/testing/certificates.h"
-#include "apiserver/testing/temp_dir.h"
 #include "apiserver/testing/test_server.h"
+#include "base/testing/temp_dir.h"
 
 namespace shunt::apiserver {
 namespace {
 
 using kube::Node;
+using shunt::testing::TempDir;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Authority;
 using testing::Peer;
-using testing::TempDir;
 using testing::TestServer;
 
 std::string event(const char* type, const char* name, int version) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,12 +14,20 @@
 
 namespace shunt::apiserver {
 
+enum class Method : std::uint8_t { Get, Post, Patch };
+
 struct Request {
   std::string target;  // "/api/v1/..."
   std::string accept;
   // The answer may be large and ends by itself: whoever carries it may have it compressed on the
   // way. What the sink gets is plain.
   bool may_be_compressed = false;
+  Method method = Method::Get;
+  std::string content_type = {};  // of the body; Post and Patch
+  std::string body = {};
+  // Carrying it out twice is as good as once. Otherwise a request whose outcome is unknown (it was
+  // sent, and the connection broke) is not sent again; a Get always may be.
+  bool repeatable = false;
 };
 
 struct AnswerHead {
@@ -44,8 +53,8 @@ struct Exchange {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // GET, with credentials.
-  virtual Exchange get(const Request& request, const AnswerSink& sink) = 0;
+  // With credentials. Answers nothing else but what came: redirects and errors are answers, too.
+  virtual Exchange send(const Request& request, const AnswerSink& sink) = 0;
 };
 
 class Waiter {

@@ -77,7 +77,7 @@ class World final : public Transport, public Waiter {
  public:
   World() : outbox(wake_) {}
 
-  Exchange get(const Request& request, const AnswerSink& sink) override {
+  Exchange send(const Request& request, const AnswerSink& sink) override {
     const std::string& target = request.target;
     note_mail();
     lines.push_back(request_line(target));

@@ -45,16 +45,28 @@ Handle<SSL_CTX, SSL_CTX_free> server_context(const TestServer::Options& options)
 }  // namespace
 
 std::optional<std::string> Peer::request() {
-  std::string head;
-  char c = 0;
-  while (!head.ends_with("\r\n\r\n")) {
+  std::string text;
+  const auto take_byte = [&] {
+    char c = 0;
     const auto n = ssl_ != nullptr ? SSL_read(ssl_, &c, 1) : ::recv(fd_, &c, 1, 0);
-    if (n <= 0) {
+    text += c;
+    return n > 0;
+  };
+  while (!text.ends_with("\r\n\r\n")) {
+    if (!take_byte()) {
       return std::nullopt;
     }
-    head += c;
   }
-  return head;
+  const std::string name = "Content-Length: ";
+  const auto length = text.find(name);
+  std::size_t left =
+      length == std::string::npos ? 0 : std::stoul(text.substr(length + name.size()));
+  for (; left > 0; --left) {
+    if (!take_byte()) {
+      return std::nullopt;
+    }
+  }
+  return text;
 }
 
 void Peer::send(std::string_view bytes) {

@@ -23,7 +23,7 @@ class Peer {
  public:
   Peer(int fd, SSL* ssl) : fd_(fd), ssl_(ssl) {}
 
-  // The head of the next request; nothing when the client has gone.
+  // The next request, head and body; nothing when the client has gone.
   std::optional<std::string> request();
   void send(std::string_view bytes);
   void answer(int status, std::string_view body, std::string_view headers = "");
