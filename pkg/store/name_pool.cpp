@@ -2,6 +2,14 @@
 
 namespace shunt::store {
 
+// The entries point into the map, and into this one from now on.
+NamePool::NamePool(const NamePool& other)
+    : ids_(other.ids_), entries_(other.entries_), free_(other.free_) {
+  for (const auto& [name, id] : ids_) {
+    entries_[id].name = &name;
+  }
+}
+
 NamePool::Id NamePool::acquire(std::string_view name) {
   if (const auto found = ids_.find(name); found != ids_.end()) {
     ++entries_[found->second].users;

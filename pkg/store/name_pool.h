@@ -18,6 +18,13 @@ class NamePool {
  public:
   using Id = std::uint32_t;
 
+  NamePool() = default;
+  NamePool(const NamePool& other);  // the same names under the same numbers
+  NamePool(NamePool&&) = default;
+  NamePool& operator=(const NamePool&) = delete;
+  NamePool& operator=(NamePool&&) = default;
+  ~NamePool() = default;
+
   Id acquire(std::string_view name);  // one more user
   void release(Id id);                // one less; `id` means nothing after the last
   const std::string& name(Id id) const { return *entries_[id].name; }

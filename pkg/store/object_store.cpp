@@ -52,6 +52,7 @@ bool ObjectStore::exchange(Packed& held, Packed next) {
   }
   release(held, names_);
   held = std::move(next);
+  ++revision_;
   return true;
 }
 
@@ -135,6 +136,7 @@ void ObjectStore::forget_slice(Slices::iterator slice, ListNumber list) {
   detach(*slice);
   release(slice->second.slice, names_);
   slices_.erase(slice);
+  ++revision_;
 }
 
 namespace {
@@ -190,6 +192,7 @@ void ObjectStore::upsert(NodePtr node, ListNumber /*list*/) {
   }
   if (!node_ || !same_but_for_version(*node_, *node)) {
     changes_.node = true;
+    ++revision_;
   }
   node_ = std::move(node);
 }
@@ -204,6 +207,7 @@ void ObjectStore::upsert(ServiceCidrPtr cidr, ListNumber list) {
   held.list = list;
   if (!held.cidr || held.cidr->cidrs != cidr->cidrs) {
     changes_.service_cidrs = true;
+    ++revision_;
   }
   held.cidr = std::move(cidr);
 }
@@ -211,6 +215,7 @@ void ObjectStore::upsert(ServiceCidrPtr cidr, ListNumber list) {
 void ObjectStore::remove_service_cidr(const kube::ObjectKey& key) {
   if (cidrs_.erase(key) > 0) {
     changes_.service_cidrs = true;
+    ++revision_;
   }
 }
 
@@ -243,6 +248,7 @@ void ObjectStore::service_cidrs_listed(ListNumber list) {
     remove_service_cidr(key);
   }
   changes_.service_cidrs = changes_.service_cidrs || !cidrs_listed_;  // even an empty list is news
+  revision_ += cidrs_listed_ ? 0 : 1;
   cidrs_listed_ = true;
 }
 
@@ -288,6 +294,24 @@ std::vector<kube::ObjectKey> ObjectStore::service_keys() const {
 
 std::vector<kube::ObjectKey> ObjectStore::slice_owners() const {
   return sorted_keys(services_, [](const ServiceRecord& record) { return !record.slices.empty(); });
+}
+
+Image ObjectStore::image() const {
+  Image out(names_);
+  for (const auto& [key, record] : services_) {
+    if (!record.service.empty()) {
+      out.add_service(key, record.service.bytes());
+    }
+  }
+  for (const auto& [key, record] : slices_) {
+    out.add_slice(key, record.slice.bytes());
+  }
+  out.node = node_;
+  out.service_cidrs_known = cidrs_listed_;
+  for (const auto& [key, held] : cidrs_) {
+    out.service_cidrs.push_back(held.cidr);
+  }
+  return out;
 }
 
 void ObjectStore::touch_all_services() {

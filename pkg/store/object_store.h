@@ -24,6 +24,7 @@
 #include "kube/endpoint_slice.h"
 #include "kube/node.h"
 #include "kube/service.h"
+#include "store/image.h"
 #include "store/name_pool.h"
 #include "store/packed.h"
 
@@ -31,8 +32,6 @@ namespace shunt::store {
 
 using ServicePtr = std::shared_ptr<const kube::Service>;
 using SlicePtr = std::shared_ptr<const kube::EndpointSlice>;
-using NodePtr = std::shared_ptr<const kube::Node>;
-using ServiceCidrPtr = std::shared_ptr<const kube::ServiceCidr>;
 using ListNumber = std::uint32_t;
 
 // What was touched since take_changes().
@@ -105,6 +104,12 @@ class ObjectStore {
   // Every Service that slices name, known or not, sorted; full passes only.
   std::vector<kube::ObjectKey> slice_owners() const;
 
+  // Another number whenever an object is another than it was: in what image() would hold.
+  std::uint64_t revision() const { return revision_; }
+  // A copy of everything that is held, for another thread. Bytes and names are copied, no object is
+  // unpacked.
+  Image image() const;
+
   // Marks every Service as touched, as a changed zone demands.
   void touch_all_services();
   bool has_changes() const;
@@ -147,6 +152,7 @@ class ObjectStore {
   // Drops the trigger times that came before this list.
   void note_slice_removed(const kube::ObjectKey& service, ListNumber list);
 
+  std::uint64_t revision_ = 0;
   std::int64_t started_ns_;
   Families families_;
   NamePool names_;

@@ -201,8 +201,8 @@ Packed pack(const kube::Service& service, NamePool& names) {
 }
 
 kube::Service unpack_service(
-    const Packed& packed, const kube::ObjectKey& key, const NamePool& names) {
-  Unpacker in(packed.bytes(), names);
+    std::span<const std::uint8_t> bytes, const kube::ObjectKey& key, const NamePool& names) {
+  Unpacker in(bytes, names);
   kube::Service service;
   service.meta = take_meta(in, key);
   const unsigned flags = in.flags();
@@ -243,8 +243,8 @@ Packed pack(const kube::EndpointSlice& slice, NamePool& names) {
 }
 
 kube::EndpointSlice unpack_slice(
-    const Packed& packed, const kube::ObjectKey& key, const NamePool& names) {
-  Unpacker in(packed.bytes(), names);
+    std::span<const std::uint8_t> bytes, const kube::ObjectKey& key, const NamePool& names) {
+  Unpacker in(bytes, names);
   kube::EndpointSlice slice;
   slice.meta = take_meta(in, key);
   slice.service_name = in.text();

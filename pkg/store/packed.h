@@ -34,9 +34,18 @@ Packed pack(const kube::Service& service, NamePool& names);
 Packed pack(const kube::EndpointSlice& slice, NamePool& names);
 void release(const Packed& packed, NamePool& names);
 
+// `bytes` are those of a Packed.
 kube::Service unpack_service(
-    const Packed& packed, const kube::ObjectKey& key, const NamePool& names);
+    std::span<const std::uint8_t> bytes, const kube::ObjectKey& key, const NamePool& names);
 kube::EndpointSlice unpack_slice(
-    const Packed& packed, const kube::ObjectKey& key, const NamePool& names);
+    std::span<const std::uint8_t> bytes, const kube::ObjectKey& key, const NamePool& names);
+inline kube::Service unpack_service(
+    const Packed& packed, const kube::ObjectKey& key, const NamePool& names) {
+  return unpack_service(packed.bytes(), key, names);
+}
+inline kube::EndpointSlice unpack_slice(
+    const Packed& packed, const kube::ObjectKey& key, const NamePool& names) {
+  return unpack_slice(packed.bytes(), key, names);
+}
 
 }  // namespace shunt::store

@@ -39,7 +39,7 @@ std::optional<std::array<std::uint8_t, 16>> parse_uuid(std::string_view text) {
     if (!digit) {
       return std::nullopt;
     }
-    out[digits / 2] = static_cast<std::uint8_t>(out[digits / 2] << 4 | *digit);
+    out[digits / 2] = static_cast<std::uint8_t>(unsigned{out[digits / 2]} << 4U | *digit);
     ++digits;
   }
   return out;
