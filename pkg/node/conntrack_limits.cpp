@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 namespace shunt::node {
@@ -9,6 +10,20 @@ namespace {
 
 // kube-proxy's cap; it beats a larger conntrack.min as well.
 constexpr std::int64_t kMaxConntrack = 1'048'576;
+
+struct Setting {
+  const char* name;
+  const char* field;
+};
+// In the order of writing.
+constexpr Setting kSettings[] = {
+    {kConntrackMax, "conntrack.maxPerCore"},
+    {"nf_conntrack_tcp_timeout_established", "conntrack.tcpEstablishedTimeout"},
+    {"nf_conntrack_tcp_timeout_close_wait", "conntrack.tcpCloseWaitTimeout"},
+    {"nf_conntrack_tcp_be_liberal", "conntrack.tcpBeLiberal"},
+    {"nf_conntrack_udp_timeout", "conntrack.udpTimeout"},
+    {"nf_conntrack_udp_timeout_stream", "conntrack.udpStreamTimeout"}};
+
 constexpr unsigned kManyCpus = 65'536;  // more than any kernel knows: the list is broken
 
 std::optional<unsigned> cpu_number(std::string_view text) {
@@ -26,23 +41,26 @@ std::int64_t conntrack_max(const config::Conntrack& wanted, unsigned cpus) {
 }  // namespace
 
 std::vector<KernelSetting> conntrack_settings(const config::Conntrack& wanted, unsigned cpus) {
+  const std::int64_t values[] = {
+      wanted.max_per_core > 0 ? conntrack_max(wanted, cpus) : 0,
+      wanted.tcp_established_timeout.count(),
+      wanted.tcp_close_wait_timeout.count(),
+      wanted.tcp_be_liberal ? 1 : 0,
+      wanted.udp_timeout.count(),
+      wanted.udp_stream_timeout.count()};
+  static_assert(std::size(values) == std::size(kSettings));
   std::vector<KernelSetting> out;
-  if (wanted.max_per_core > 0) {
-    out.push_back({kConntrackMax, conntrack_max(wanted, cpus)});
-  }
-  const auto timeout = [&](const char* name, std::chrono::seconds value) {
-    if (value.count() > 0) {
-      out.push_back({name, value.count()});
+  for (std::size_t i = 0; i < std::size(values); ++i) {
+    if (values[i] > 0) {
+      out.push_back({kSettings[i].name, values[i]});
     }
-  };
-  timeout("nf_conntrack_tcp_timeout_established", wanted.tcp_established_timeout);
-  timeout("nf_conntrack_tcp_timeout_close_wait", wanted.tcp_close_wait_timeout);
-  if (wanted.tcp_be_liberal) {
-    out.push_back({"nf_conntrack_tcp_be_liberal", 1});
   }
-  timeout("nf_conntrack_udp_timeout", wanted.udp_timeout);
-  timeout("nf_conntrack_udp_timeout_stream", wanted.udp_stream_timeout);
   return out;
+}
+
+std::string_view field_of(const KernelSetting& setting) {
+  const auto* found = std::ranges::find(kSettings, setting.name, &Setting::name);
+  return found == std::end(kSettings) ? "conntrack" : found->field;
 }
 
 std::int64_t conntrack_buckets(std::int64_t max) { return max / 4; }

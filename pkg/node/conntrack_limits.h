@@ -21,6 +21,9 @@ inline constexpr char kConntrackMax[] = "nf_conntrack_max";
 // In the order of writing. What the configuration leaves to the system is absent.
 std::vector<KernelSetting> conntrack_settings(const config::Conntrack& wanted, unsigned cpus);
 
+// The field of the configuration that asks for it.
+std::string_view field_of(const KernelSetting& setting);
+
 // The buckets that a table of `max` entries should have at least.
 std::int64_t conntrack_buckets(std::int64_t max);
 

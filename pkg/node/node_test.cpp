@@ -90,10 +90,10 @@ TEST_CASE("podCIDRs are waited for after the addresses, with patience of their o
 
 TEST_CASE("a restart is for podCIDRs that matter and changed") {
   const kube::Node node = node_with({}, {"10.64.1.0/24"});
-  CHECK(needs_restart(true, {"10.64.0.0/24"}, &node));
-  CHECK_FALSE(needs_restart(false, {"10.64.0.0/24"}, &node));
-  CHECK_FALSE(needs_restart(true, {"10.64.1.0/24"}, &node));
-  CHECK_FALSE(needs_restart(true, {"10.64.0.0/24"}, nullptr));
+  CHECK(pod_cidrs_changed(true, {"10.64.0.0/24"}, &node));
+  CHECK_FALSE(pod_cidrs_changed(false, {"10.64.0.0/24"}, &node));
+  CHECK_FALSE(pod_cidrs_changed(true, {"10.64.1.0/24"}, &node));
+  CHECK_FALSE(pod_cidrs_changed(true, {"10.64.0.0/24"}, nullptr));
 }
 
 TEST_CASE(

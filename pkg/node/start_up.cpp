@@ -38,7 +38,7 @@ StartUpWait::Verdict StartUpWait::next_verdict(const kube::Node* node, Clock::ti
   return node == nullptr ? Verdict::NodeMissing : Verdict::PodRangesMissing;
 }
 
-bool needs_restart(
+bool pod_cidrs_changed(
     bool needs_pod_cidrs, const std::vector<std::string>& pod_cidrs, const kube::Node* now) {
   return needs_pod_cidrs && now != nullptr && now->pod_cidrs != pod_cidrs;
 }

@@ -1,5 +1,5 @@
-// What the agent waits for before its first write, and which changes of the Node it cannot follow
-// (spec/config.md §5). Pure, given a clock.
+// What the agent waits for before its first write, and which later change of the Node kube-proxy
+// exits for (spec/config.md §5); we follow it. Pure, given a clock.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,9 @@ class StartUpWait {
   std::optional<Clock::time_point> until_;
 };
 
-// `pod_cidrs` are those of the start. A Node that is gone asks for nothing.
-bool needs_restart(
+// Whether the ranges that tell local pods are others than `pod_cidrs`. Without meaning unless they
+// come from the Node; a Node that is gone, changes nothing.
+bool pod_cidrs_changed(
     bool needs_pod_cidrs, const std::vector<std::string>& pod_cidrs, const kube::Node* now);
 
 // The label topology.kubernetes.io/zone; "" without it.
