@@ -59,6 +59,9 @@ class DesiredState {
   const FrontendPlan* find(const FrontendKey& key) const;
   std::vector<FrontendKey> keys() const;  // a full pass
   std::size_t size() const { return frontends_.size(); }
+  std::optional<FrontendKey> any() const {  // one of them
+    return frontends_.empty() ? std::nullopt : std::optional(frontends_.begin()->first);
+  }
   std::size_t conflicts() const { return conflicts_; }  // claims without a frontend, now
 
   // Ranges that ClusterIPs come from, of this family, in any order. Nothing: not known yet, so that

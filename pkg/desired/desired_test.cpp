@@ -243,6 +243,26 @@ TEST_CASE("0.0.0.0 as an externalIP is set aside, it would be every NodePort") {
   CHECK(planned.issues.size() == 1);
 }
 
+TEST_CASE("a number that two ports of a Service have is the first one's, and that is said") {
+  kube::Service s = service("Cluster");
+  s.type = "NodePort";
+  s.ports = {{"a", "TCP", 80, 30080}, {"b", "TCP", 80, 30081}, {"c", "TCP", 81, 30080}};
+  s.ports.push_back({"d", "UDP", 80, 30080});  // another protocol is another frontend
+  const ServicePlan planned = plan_service(&s, slices({}), net::Family::IPv4, {{"here", ""}, {}});
+  CHECK(
+      planned.issues ==
+      std::vector<std::string>{
+          "*:30080/TCP is given twice, shop/web:a has it and shop/web:c does not",
+          "10.96.0.1:80/TCP is given twice, shop/web:a has it and shop/web:b does not"});
+}
+
+TEST_CASE("an address that a Service has in two ways is not given twice") {
+  kube::Service s = balancer("Cluster");
+  s.ports = {{"a", "TCP", 80, 30080}, {"b", "TCP", 81, 30081}};
+  s.external_ips = {s.ingress.front().ip};
+  CHECK(plan_service(&s, slices({}), net::Family::IPv4, {{"here", ""}, {}}).issues.empty());
+}
+
 TEST_CASE("tracked UDP flows are judged by who serves, ready or not") {
   kube::Service s = service();
   s.ports[0].protocol = "UDP";
@@ -262,6 +282,35 @@ TEST_CASE("tracked UDP flows are judged by who serves, ready or not") {
   REQUIRE(planned.claims.size() == 1);
   CHECK(planned.claims[0].plan->endpoints->size() == 1);
   CHECK(planned.claims[0].plan->serving->size() == 2);
+}
+
+std::optional<HealthCheck> health_check_of(const kube::Service& s, const auto& list) {
+  return plan_service(&s, list, net::Family::IPv4, {{"here", ""}, {}}).health_check;
+}
+
+TEST_CASE("a health check counts the addresses that are ready here, each once") {
+  kube::Service s = balancer("Local");
+  s.health_check_node_port = 32000;
+  auto two_ports = std::make_shared<kube::EndpointSlice>(
+      *slices({endpoint("10.64.0.1", "here"), endpoint("10.64.1.1", "there")})[0]);
+  two_ports->ports.push_back({"https", "TCP", 8443});
+  const std::vector<std::shared_ptr<const kube::EndpointSlice>> list{two_ports};
+  CHECK(health_check_of(s, list) == HealthCheck{net::Port{32000}, 1});
+  CHECK(
+      health_check_of(s, slices({endpoint("10.64.0.1", "here", false)})) ==
+      HealthCheck{net::Port{32000}, 0});
+
+  SECTION("only where policy Local decides, for balancers, in families that the Service has") {
+    s.external_traffic_policy = "Cluster";
+    CHECK_FALSE(health_check_of(s, list));
+    s.external_traffic_policy = "Local";
+    s.type = "NodePort";
+    CHECK_FALSE(health_check_of(s, list));
+    s.type = "LoadBalancer";
+    CHECK_FALSE(plan_service(&s, list, net::Family::IPv6, {{"here", ""}, {}}).health_check);
+    s.ports.clear();
+    CHECK_FALSE(health_check_of(s, list));
+  }
 }
 
 TEST_CASE("slices without their Service plan nothing") {

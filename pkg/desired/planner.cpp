@@ -1,6 +1,7 @@
 #include "desired/planner.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "model/endpoint.h"
@@ -152,6 +153,29 @@ class PortPlanner {
   EndpointListPtr serving_;
 };
 
+// Two ports of one Service with the same number, or NodePort. DesiredState gives the frontend to
+// the first by name, and says nothing.
+void name_shared_frontends(ServicePlan& out) {
+  std::vector<const Claim*> claims;
+  claims.reserve(out.claims.size());
+  for (const Claim& claim : out.claims) {
+    claims.push_back(&claim);
+  }
+  std::sort(claims.begin(), claims.end(), [](const Claim* a, const Claim* b) {
+    return std::tie(a->key, a->plan->service) < std::tie(b->key, b->plan->service);
+  });
+  const Claim* first = nullptr;
+  for (const Claim* claim : claims) {
+    if (first == nullptr || first->key != claim->key) {
+      first = claim;
+    } else if (first->plan->service != claim->plan->service) {
+      out.issues.push_back(
+          to_string(claim->key) + " is given twice, " + first->plan->service + " has it and " +
+          claim->plan->service + " does not");
+    }
+  }
+}
+
 }  // namespace
 
 ServicePlan plan_service(
@@ -171,7 +195,15 @@ ServicePlan plan_service(
   }
   model::ServiceEndpoints endpoints = model::merge_slices(slices, family, node.topology.name);
   out.issues.insert(out.issues.end(), endpoints.issues.begin(), endpoints.issues.end());
-  for (const model::ServicePort& port : ports.ports) {
+  // The ports of a Service have it in common; only Services that have one pay for the count.
+  if (const net::Port port = ports.ports.front().health_check_node_port; net::number(port) != 0) {
+    out.health_check = {port, model::local_ready_addresses(endpoints)};
+  }
+  const bool several = ports.ports.size() > 1;
+  for (model::ServicePort& port : ports.ports) {
+    if (!node.external_ips) {
+      port.external_ips.clear();
+    }
     const model::PortEndpoints* found = model::find(endpoints, port.name.port, port.name.protocol);
     const Endpoints candidates = found == nullptr ? Endpoints{} : Endpoints(found->endpoints);
     const topology::Selection selection = topology::categorize(port, candidates, node.topology);
@@ -180,6 +212,9 @@ ServicePlan plan_service(
       out.external_without_local += port.external_local && port.externally_accessible() ? 1 : 0;
     }
     PortPlanner(port, candidates, selection).plan(node, out);
+  }
+  if (several) {
+    name_shared_frontends(out);
   }
   return out;
 }

@@ -23,6 +23,14 @@ struct NodeView {
   // The node's own address of the family: a source range that contains it admits the balancer
   // addresses as sources too (spec/semantics.md §3).
   std::optional<net::IpAddress> ip;
+  bool external_ips = true;  // false: externalIPs serve nobody (gate AllowServiceExternalIPs)
+};
+
+// What balancers ask this node about a Service with a healthCheckNodePort (spec/semantics.md §11).
+struct HealthCheck {
+  net::Port port{};
+  std::size_t local_endpoints = 0;  // distinct addresses of ready endpoints on this node
+  bool operator==(const HealthCheck&) const = default;
 };
 
 struct ServicePlan {
@@ -33,6 +41,7 @@ struct ServicePlan {
   // §2).
   std::size_t internal_without_local = 0;
   std::size_t external_without_local = 0;
+  std::optional<HealthCheck> health_check;  // nothing: the Service has none in this family
 };
 
 // `service` may be null: its slices alone plan nothing.
