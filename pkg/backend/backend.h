@@ -5,6 +5,7 @@
 // All calls come from the sync thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ struct Cost {
   std::uint64_t commits = 0;  // transactions that changed something
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t elements = 0;         // or what the back end counts instead
+  std::chrono::nanoseconds waited{};  // for the kernel
   Cost& operator+=(const Cost& more);
 };
 
@@ -53,8 +56,19 @@ inline Cost& Cost::operator+=(const Cost& more) {
   commits += more.commits;
   messages += more.messages;
   bytes += more.bytes;
+  elements += more.elements;
+  waited += more.waited;
   return *this;
 }
+
+// What somebody else did to what is ours.
+struct Drift {
+  std::string kind;  // "table", "set", "chain", "rule", "element"; "unknown": too much to tell
+  std::string name;  // of the set or chain
+  bool removed = false;
+  std::size_t count = 0;
+  std::string author;  // "nft (pid 4711)"; "" when not known
+};
 
 class Backend {
  public:
@@ -73,6 +87,13 @@ class Backend {
   virtual ApplyReport apply(const desired::DesiredState& wanted, const Delta& delta) = 0;
   // Removes every trace of ours. Idempotent.
   virtual Result<> cleanup() = 0;
+
+  // Readable: others may have changed what is ours. -1: nothing tells (yet: ask again after each
+  // apply()).
+  virtual int drift_fd() const { return -1; }
+  // What they did since the last call. Unless it is nothing, the next apply() undoes it, whatever
+  // its delta.
+  virtual std::vector<Drift> take_drift() { return {}; }
 
   // Any thread. Work off the path of apply() that belongs to what was applied is done.
   virtual bool idle() const { return true; }

@@ -29,8 +29,9 @@ bool was_interrupted(const Result<>& scanned) {
 
 }  // namespace
 
-Reconciler::Reconciler(std::unique_ptr<FlowTable> table, Random random)
+Reconciler::Reconciler(std::unique_ptr<FlowTable> table, Random random, OnPass on_pass)
     : table_(std::move(table)),
+      on_pass_(std::move(on_pass)),
       backoff_({Millis{100}, Millis{15'000}, Millis{24 * 3600 * 1000}}, std::move(random)) {}
 
 Reconciler::~Reconciler() { stop(); }
@@ -130,6 +131,8 @@ bool Reconciler::run_passes(std::unique_lock<std::mutex>& lock) {
       log::warn(
           "stale UDP flows could not be removed, will retry",
           {kv("family", net::to_string(family)), kv("error", outcome.error().what)});
+    } else if (on_pass_ && now.passes > 0) {
+      on_pass_(family, now.last_duration);
     }
     lock.lock();
     working_ = false;

@@ -6,6 +6,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,7 +33,10 @@ struct Counters {
 
 class Reconciler : public FlowCleaner {
  public:
-  Reconciler(std::unique_ptr<FlowTable> table, Random random);
+  // Called on the reconciler's thread after each pass that went well.
+  using OnPass = std::function<void(net::Family, std::chrono::nanoseconds took)>;
+
+  Reconciler(std::unique_ptr<FlowTable> table, Random random, OnPass on_pass = {});
   ~Reconciler() override;
   Reconciler(const Reconciler&) = delete;
   Reconciler& operator=(const Reconciler&) = delete;
@@ -69,6 +73,7 @@ class Reconciler : public FlowCleaner {
   }
 
   std::unique_ptr<FlowTable> table_;
+  OnPass on_pass_;
   Backoff backoff_;
   std::thread thread_;
 
