@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "backend/nft/range_difference.h"
@@ -196,6 +197,68 @@ bool KernelMirror::finish_adoption(Clock::time_point now) {
   return std::all_of(entries_.begin(), entries_.end(), [](const auto& one) {
     return is_complete(one.second.state.endpoints) && is_complete(one.second.state.local_endpoints);
   });
+}
+
+// ---- repair ----
+
+std::size_t KernelMirror::slots_of(const desired::FrontendKey& key, Place place) const {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || desired::is_node_port(key) != is_of_node_ports(place)) {
+    return 0;
+  }
+  const FrontendState& state = found->second.state;
+  const SlotState& slots = is_local(place) ? state.local_endpoints : state.endpoints;
+  return std::max(slots.slots().size(), most_slots(slots));
+}
+
+void KernelMirror::believe(const desired::FrontendKey& key, KernelMirror& seen) {
+  MirrorEntry& entry = entries_[key];
+  // Source ranges are an interval set, which is not looked up but written anew.
+  std::vector<net::IpRange> sources;
+  if (entry.state.extras) {
+    sources = std::move(entry.state.extras->sources);
+  }
+  const auto found = seen.entries_.find(key);
+  entry.state = found == seen.entries_.end() ? FrontendState{} : std::move(found->second.state);
+  if (!sources.empty()) {
+    entry.state.more().sources = std::move(sources);
+  }
+  strays_.insert(
+      strays_.end(),
+      std::make_move_iterator(seen.strays_.begin()),
+      std::make_move_iterator(seen.strays_.end()));
+  seen.strays_.clear();
+}
+
+template <typename Key>
+void KernelMirror::believe(SharedSet<Key>& shared, const Key& key, bool in_kernel) {
+  shared.elements[key].in_kernel = in_kernel;
+  shared.staged.try_emplace(key, 0);
+}
+
+void KernelMirror::believe_cluster_ip(const net::IpAddress& ip, bool in_kernel) {
+  believe(cluster_ips_, ip, in_kernel);
+}
+
+void KernelMirror::believe_affinity_local(const desired::FrontendKey& key, bool in_kernel) {
+  believe(affinity_local_, key, in_kernel);
+}
+
+void KernelMirror::stage_anew(SetId set) {
+  changes_.empty_set(set);
+  if (set == SetId::AllowedSources) {
+    for (const auto& [key, entry] : entries_) {
+      if (entry.state.extras) {
+        for (const net::IpRange& range : entry.state.extras->sources) {
+          changes_.add(set, source_element(key, range));
+        }
+      }
+    }
+    return;
+  }
+  for (const net::IpRange& range : ranges_[range_index(set)]) {
+    for_range_elements(range, [&](Element&& e) { changes_.add(set, std::move(e)); });
+  }
 }
 
 // ---- staging ----

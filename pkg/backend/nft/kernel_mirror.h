@@ -70,6 +70,17 @@ class KernelMirror {
   // False when a class speaks of slots that were not found.
   bool finish_adoption(Clock::time_point now);
 
+  // How many slots of this place the frontend has, or has a class for.
+  std::size_t slots_of(const desired::FrontendKey& key, Place place) const;
+  // What a look at the kernel found of one frontend, after others touched it: `seen` is a mirror
+  // of those elements alone, whose adoption is finished. The frontend is to be staged anew.
+  void believe(const desired::FrontendKey& key, KernelMirror& seen);
+  // The same for the elements that frontends share; they are put right with the next commit.
+  void believe_cluster_ip(const net::IpAddress& ip, bool in_kernel);
+  void believe_affinity_local(const desired::FrontendKey& key, bool in_kernel);
+  // An interval set is emptied and written as it should be.
+  void stage_anew(SetId set);
+
   // Stages the changes for one frontend on top of what is staged already. A frontend is staged at
   // most once a transaction.
   void stage(const desired::FrontendKey& key, const desired::FrontendPlan* plan);
@@ -114,6 +125,8 @@ class KernelMirror {
 
   template <typename Key>
   void complete(SharedSet<Key>& shared, SetId set);
+  template <typename Key>
+  static void believe(SharedSet<Key>& shared, const Key& key, bool in_kernel);
   template <typename Key>
   void commit_shared(SharedSet<Key>& shared);
   void stage_affinity(

@@ -35,7 +35,7 @@ class Reader {
     return ip;
   }
   net::Protocol protocol() {
-    const auto part = take(4);
+    const auto part = padded(1);
     const std::uint8_t number = part.empty() ? 0 : part[0];
     for (const net::Protocol known :
          {net::Protocol::Tcp, net::Protocol::Udp, net::Protocol::Sctp}) {
@@ -47,10 +47,11 @@ class Reader {
     return net::Protocol::Tcp;
   }
   net::Port port() {
-    const auto part = take(4);
+    const auto part = padded(2);
     return part.empty() ? net::Port{}
                         : net::Port{static_cast<std::uint16_t>(part[0] << 8 | part[1])};
   }
+  void fail() { ok_ = false; }
   std::uint32_t host_number() {
     const auto part = take(4);
     std::uint32_t value = 0;
@@ -61,6 +62,17 @@ class Reader {
   }
 
  private:
+  // A part of that length, and zeros up to the fourth byte: what has others there is another key.
+  std::span<const std::uint8_t> padded(std::size_t length) {
+    const auto part = take(4);
+    if (std::any_of(
+            part.begin() + static_cast<std::ptrdiff_t>(part.empty() ? 0 : length),
+            part.end(),
+            [](std::uint8_t byte) { return byte != 0; })) {
+      ok_ = false;
+    }
+    return part;
+  }
   std::span<const std::uint8_t> take(std::size_t length) {
     if (bytes_.size() < length) {
       ok_ = false;
@@ -82,6 +94,9 @@ desired::FrontendKey read_frontend(Reader& reader, net::Family family, bool with
   key.ip = with_address ? reader.address() : net::IpAddress{family, {}};
   key.protocol = reader.protocol();
   key.port = reader.port();
+  if (with_address && desired::is_node_port(key)) {
+    reader.fail();  // the unspecified address, among frontends that have one
+  }
   return key;
 }
 

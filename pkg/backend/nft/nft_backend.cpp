@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/nft/affinity.h"
+#include "backend/nft/table_check.h"
 #include "base/log.h"
 
 namespace shunt::backend::nft {
@@ -32,46 +33,16 @@ NftBackend::NftBackend(
     net::Family family,
     const ProgramSettings& settings,
     std::unique_ptr<Transport> transport,
-    std::unique_ptr<Purger> purger)
+    std::unique_ptr<Purger> purger,
+    OpenFeed open_feed)
     : family_(family),
       program_(make_program(family, settings)),
       transport_(std::move(transport)),
       purger_(std::move(purger)),
+      open_feed_(std::move(open_feed)),
       mirror_(family) {}
 
 // ---- adoption ----
-
-namespace {
-
-// A table whose comment is ours and whose rules somebody removed is not ours to trust.
-bool is_whole(const TableState& state, const Program& program) {
-  if (state.comment != program.comment) {
-    return false;
-  }
-  std::map<std::string, std::size_t> rules;
-  for (const Chain& chain : program.chains) {
-    rules.try_emplace(chain.name, 0);
-  }
-  for (const Rule& rule : program.rules) {
-    ++rules[rule.chain];
-  }
-  std::set<std::string> sets;
-  for (const Set& set : program.sets) {
-    sets.insert(set.name);
-  }
-  for (const auto& [chain, count] : state.rules) {
-    if (is_affinity_chain(chain)) {
-      rules[chain] = affinity_chain_rules(chain);
-      if (auto map = map_of_sticky_chain(chain)) {
-        sets.insert(std::move(*map));
-      }
-    }
-  }
-  return state.rules == rules &&
-         std::set<std::string>(state.sets.begin(), state.sets.end()) == sets;
-}
-
-}  // namespace
 
 Result<> NftBackend::read_set(const Set& set) {
   return transport_->read_elements(
@@ -232,11 +203,16 @@ void NftBackend::stage_ranges(const desired::DesiredState& wanted) {
 // and the data follows in bounded steps.
 bool NftBackend::install_program(
     const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report) {
+  // A table that somebody took away while we ran comes back the same way: a connection that began
+  // between the program and its data would be tracked without translation, and its client's port be
+  // of no use for two minutes.
+  const bool at_once = table_ == Table::Foreign ||
+                       (feed_ && table_ == Table::Absent && keys.size() <= kRestoredAtOnce);
   Transaction transaction;
   transaction.replace_program = &program_;
   transaction.delete_table = table_ != Table::Absent;
   mirror_.clear();
-  if (table_ == Table::Foreign) {
+  if (at_once) {
     for (const desired::FrontendKey& key : keys) {
       mirror_.stage(key, wanted.find(key));
     }
@@ -245,7 +221,7 @@ bool NftBackend::install_program(
     stage_settings(wanted);
   }
   Result<> done = send(transaction, report.cost);
-  if (!done && table_ == Table::Foreign && refuses_input(done.error().code)) {
+  if (!done && at_once && refuses_input(done.error().code)) {
     // One of the frontends is refused: the program first, then the frontends, which finds the
     // culprit.
     done = send(transaction, report.cost);
@@ -459,28 +435,129 @@ void NftBackend::collect(ApplyReport& report) {
   }
 }
 
+// ---- repair ----
+
+// From now on others' changes are heard. What happened before, since the table was read, is not
+// known: whether the program is whole is looked up.
+void NftBackend::listen(ApplyReport& report) {
+  if (feed_ || !open_feed_) {
+    return;
+  }
+  auto opened = open_feed_();
+  if (!opened) {
+    if (!std::exchange(feed_failed_, true)) {
+      log::warn(
+          "changes of our table by others are noticed late",
+          {log::kv("family", net::to_string(family_)), log::kv("error", opened.error().what)});
+    }
+    return;
+  }
+  feed_ = std::move(*opened);
+  const Result<TableState> state = transport_->read_table(family_);
+  if (!state || !state->exists || !is_whole(*state, program_)) {
+    damage_.everything = true;
+    damage_.rules = true;
+    report.again_in = Millis{0};
+  }
+}
+
+std::vector<Drift> NftBackend::take_drift() {
+  return feed_ ? damage_.add(program_, feed_->take()) : std::vector<Drift>{};
+}
+
+// Undoes what others did to the program, and makes the mirror true of the rest, so that writing
+// those frontends mends them.
+Result<> NftBackend::mend(Delta& rest, Cost& cost) {
+  if (auto done = examine(*transport_, program_, damage_, mirror_); !done) {
+    return done;
+  }
+  Transaction transaction;
+  if (damage_.rules) {
+    transaction.rewrite_rules = &program_;
+    transaction.remove.chains.assign(damage_.chains.begin(), damage_.chains.end());
+  }
+  mirror_.stage_strays();
+  for (const SetId set : damage_.intervals) {
+    mirror_.stage_anew(set);
+  }
+  if (auto done = send(std::move(transaction), cost); !done) {
+    return done;
+  }
+  for (const auto& [key, slots] : damage_.frontends) {
+    rest.frontends.push_back(key);
+  }
+  damage_ = {};
+  return {};
+}
+
+// A base chain on another hook, a set of another type under our name: all of it is replaced.
+void NftBackend::replace_table(const Error& why) {
+  log::warn(
+      "the table cannot be mended, it is written anew",
+      {log::kv("family", net::to_string(family_)), log::kv("error", why.what)});
+  table_ = Table::Foreign;
+  everything_ = true;
+  damage_ = {};
+}
+
+Result<> NftBackend::read_again(bool thorough) {
+  auto done = adopt(thorough);
+  if (done) {
+    Damage left;  // that reading does not show
+    if (table_ == Table::Ours) {
+      left.rules = damage_.rules;
+      left.chains = std::move(damage_.chains);
+    }
+    damage_ = std::move(left);
+  }
+  return done;
+}
+
 ApplyReport NftBackend::apply(const desired::DesiredState& wanted, const Delta& delta) {
   ApplyReport total;
   Delta rest = delta;
   for (int attempt = 0;; ++attempt) {
-    if (!adopted_) {
-      if (const Result<> done = adopt(/*thorough=*/attempt > 0); !done) {
+    const bool last = attempt == kRereads;
+    Result<> done;
+    if (!adopted_ || damage_.everything) {
+      done = read_again(/*thorough=*/attempt > 0);
+      if (!done) {
         total.outcome = done;
         total.retry_everything = true;
         return total;
       }
     }
-    // A contradiction that outlives re-reading is a frontend that the kernel will not have.
-    stale_is_refusal_ = attempt == kRereads;
-    ApplyReport report = apply_once(wanted, rest);
-    report.cost += total.cost;
-    total = std::move(report);
-    if (total.outcome || total.outcome.error().code != Errc::Stale || attempt == kRereads) {
+    if (damage_.any()) {
+      done = mend(rest, total.cost);
+      const Errc code = done ? Errc{} : done.error().code;
+      if (!done && (code == Errc::Again || code == Errc::Denied)) {
+        total.outcome = done;
+        total.retry_everything = true;
+        return total;
+      }
+      if (!done && (code != Errc::Stale || last)) {
+        replace_table(done.error());
+        done = {};
+      }
+    }
+    if (done) {
+      // A contradiction that outlives re-reading is a frontend that the kernel will not have.
+      stale_is_refusal_ = last;
+      ApplyReport report = apply_once(wanted, rest);
+      report.cost += total.cost;
+      total = std::move(report);
+      done = total.outcome;
+    }
+    if (done) {
+      listen(total);
+      return total;
+    }
+    if (done.error().code != Errc::Stale || last) {
       return total;
     }
     log::warn(
         "the table is not what it was left as, reading it again",
-        {log::kv("family", net::to_string(family_)), log::kv("error", total.outcome.error().what)});
+        {log::kv("family", net::to_string(family_)), log::kv("error", done.error().what)});
     adopted_ = false;
     rest.everything = true;
   }

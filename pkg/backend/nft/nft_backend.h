@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,6 +16,8 @@
 
 #include "backend/backend.h"
 #include "backend/nft/affinity_purger.h"
+#include "backend/nft/change_feed.h"
+#include "backend/nft/damage.h"
 #include "backend/nft/kernel_mirror.h"
 #include "backend/nft/program.h"
 #include "backend/nft/transport.h"
@@ -23,11 +26,17 @@ namespace shunt::backend::nft {
 
 class NftBackend : public Backend {
  public:
+  // Called when everything was applied, and again after every apply() while it fails. Not earlier:
+  // with a listener the kernel makes a message of every element that is written.
+  using OpenFeed = std::function<Result<std::unique_ptr<ChangeFeed>>()>;
+
+  // Without `open_feed` others' changes are noticed only when they are in the way.
   NftBackend(
       net::Family family,
       const ProgramSettings& settings,
       std::unique_ptr<Transport> transport,
-      std::unique_ptr<Purger> purger);
+      std::unique_ptr<Purger> purger,
+      OpenFeed open_feed = {});
 
   // Reads what an earlier run left.
   // `thorough`: every set is listed, however long it takes.
@@ -36,6 +45,8 @@ class NftBackend : public Backend {
       override;
   ApplyReport apply(const desired::DesiredState& wanted, const Delta& delta) override;
   Result<> cleanup() override;
+  int drift_fd() const override { return feed_ ? feed_->fd() : -1; }
+  std::vector<Drift> take_drift() override;
   bool idle() const override { return purger_->idle(); }
 
   // Elements of one transaction while many frontends are written: the netfilter mutex is held for a
@@ -43,6 +54,8 @@ class NftBackend : public Backend {
   static constexpr std::size_t kElementsPerTransaction = 20'000;
   // Written ahead when so many have come together; what is left over is apply()'s.
   static constexpr std::size_t kElementsAhead = 10'000;
+  // With more frontends than this a table that was taken away comes back in bounded steps.
+  static constexpr std::size_t kRestoredAtOnce = 2'000;
   // A map of slots that may hold more is looked up and not listed. To list 50 000 takes as long as
   // to look them up, 0.1 s.
   static constexpr std::size_t kListedSlots = 50'000;
@@ -59,6 +72,10 @@ class NftBackend : public Backend {
   Result<> read_elements(const TableState& state, bool thorough);
   Result<> read_set(const Set& set);
   Result<> read_slots(Place place, bool thorough);
+  Result<> read_again(bool thorough);
+  Result<> mend(Delta& rest, Cost& cost);
+  void replace_table(const Error& why);
+  void listen(ApplyReport& report);
   ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
   Keys keys_to_write(const desired::DesiredState& wanted, const Delta& delta) const;
   void write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
@@ -88,6 +105,10 @@ class NftBackend : public Backend {
   Program program_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Purger> purger_;
+  OpenFeed open_feed_;
+  std::unique_ptr<ChangeFeed> feed_;
+  bool feed_failed_ = false;  // and said so
+  Damage damage_;             // that the next apply() mends
   KernelMirror mirror_;
   Table table_ = Table::Absent;
   bool adopted_ = false;

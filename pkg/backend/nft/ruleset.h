@@ -227,9 +227,10 @@ struct Program : Fragment {
   bool operator==(const Program&) const = default;
 };
 
-// Elements to delete and to add, by set; within a transaction every deletion comes before every
-// addition.
+// Elements to delete and to add, by set; within a transaction sets are emptied first, and every
+// deletion comes before every addition.
 struct ElementChanges {
+  std::vector<SetId> emptied;
   std::array<std::vector<Element>, kSetCount> deletions;
   std::array<std::vector<Element>, kSetCount> additions;
   std::size_t count = 0;
@@ -242,7 +243,12 @@ struct ElementChanges {
     deletions[static_cast<std::size_t>(set)].push_back(std::move(element));
     ++count;
   }
+  void empty_set(SetId set) {
+    emptied.push_back(set);
+    ++count;
+  }
   void clear() {  // what was allocated is kept
+    emptied.clear();
     for (auto* lists : {&deletions, &additions}) {
       for (auto& list : *lists) {
         list.clear();

@@ -28,13 +28,15 @@ struct Transaction {
   // Set: everything of ours in this family goes and this program comes, in the same transaction as
   // the changes.
   const Program* replace_program = nullptr;
-  bool delete_table = false;     // the table is there and must go first
+  bool delete_table = false;  // the table is there and must go first
+  // Set: the chains of this program, which is there, are emptied and written anew, elements stay.
+  const Program* rewrite_rules = nullptr;
   std::vector<Fragment> create;  // before the elements, which may lead there
   ElementChanges changes;
   Removal remove;  // after them
   bool empty() const {
-    return replace_program == nullptr && !delete_table && create.empty() && changes.count == 0 &&
-           remove.empty();
+    return replace_program == nullptr && rewrite_rules == nullptr && !delete_table &&
+           create.empty() && changes.count == 0 && remove.empty();
   }
 };
 

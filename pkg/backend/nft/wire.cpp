@@ -144,6 +144,13 @@ void put_question(
 
 void put_changes(netlink::Batch& batch, const Program& program, const ElementChanges& changes) {
   const std::uint8_t family = family_number(program.family);
+  for (const SetId emptied : changes.emptied) {
+    batch.begin(NFT_MSG_DELSETELEM, 0, family);  // without a list: all of them
+    batch.put_string(NFTA_SET_ELEM_LIST_TABLE, kTable);
+    batch.put_string(
+        NFTA_SET_ELEM_LIST_SET, std::ranges::find(program.sets, emptied, &Set::id)->name);
+    batch.end();
+  }
   for (const Set& set : program.sets) {
     put_elements(batch, set, changes.deletions[static_cast<std::size_t>(set.id)], false, family);
   }
@@ -227,21 +234,36 @@ void for_each_of_ours(AttributeBytes message, std::uint16_t table_attribute, con
   }
 }
 
+// Calls `each` for every element in a message, when it is of our table.
+template <typename Each>
+void for_each_item(AttributeBytes message, const Each& each) {
+  for_each_of_ours(
+      message, NFTA_SET_ELEM_LIST_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
+        if (type == NFTA_SET_ELEM_LIST_ELEMENTS) {
+          netlink::for_each_attribute(
+              payload, [&](std::uint16_t, AttributeBytes item) { each(item); });
+        }
+      });
+}
+
 // The elements of one message.
 void read_element_list(
     AttributeBytes message, const Set& set, const std::function<void(Element&&)>& each) {
-  for_each_of_ours(
-      message, NFTA_SET_ELEM_LIST_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
-        if (type != NFTA_SET_ELEM_LIST_ELEMENTS) {
-          return;
-        }
-        netlink::for_each_attribute(payload, [&](std::uint16_t, AttributeBytes item) {
-          Element element;
-          if (read_element(item, set.shape, element)) {
-            each(std::move(element));
-          }
-        });
-      });
+  for_each_item(message, [&](AttributeBytes item) {
+    Element element;
+    if (read_element(item, set.shape, element)) {
+      each(std::move(element));
+    }
+  });
+}
+
+// 0 when it counts nothing.
+std::uint64_t counted_packets(AttributeBytes item) {
+  const auto expression = netlink::find_attribute(item, NFTA_SET_ELEM_EXPR);
+  const auto data =
+      expression ? netlink::find_attribute(*expression, NFTA_EXPR_DATA) : std::nullopt;
+  const auto packets = data ? netlink::find_attribute(*data, NFTA_COUNTER_PACKETS) : std::nullopt;
+  return packets ? netlink::attribute_be64(*packets) : 0;
 }
 
 std::vector<std::uint8_t> table_selector(std::uint16_t attribute) {
@@ -308,8 +330,7 @@ Result<TableState> KernelTransport::read_table(net::Family family) {
   return done.map([&] { return state; });
 }
 
-Result<> KernelTransport::read_elements(
-    net::Family family, const Set& set, const std::function<void(Element&&)>& each) {
+Result<> KernelTransport::list(net::Family family, const Set& set, const EachMessage& each) {
   auto attributes = table_selector(NFTA_SET_ELEM_LIST_TABLE);
   const nlattr head{
       static_cast<std::uint16_t>(sizeof(nlattr) + set.name.size() + 1), NFTA_SET_ELEM_LIST_SET};
@@ -319,11 +340,26 @@ Result<> KernelTransport::read_elements(
   std::memcpy(attributes.data() + at + sizeof head, set.name.data(), set.name.size());
 
   return socket_->dump(
-      NFNL_SUBSYS_NFTABLES,
-      NFT_MSG_GETSETELEM,
-      family_number(family),
-      attributes,
-      [&](AttributeBytes message) { read_element_list(message, set, each); });
+      NFNL_SUBSYS_NFTABLES, NFT_MSG_GETSETELEM, family_number(family), attributes, each);
+}
+
+Result<> KernelTransport::read_elements(
+    net::Family family, const Set& set, const std::function<void(Element&&)>& each) {
+  return list(family, set, [&](AttributeBytes message) { read_element_list(message, set, each); });
+}
+
+Result<> KernelTransport::read_counters(
+    net::Family family,
+    const Set& set,
+    const std::function<void(Element&&, std::uint64_t packets)>& each) {
+  return list(family, set, [&](AttributeBytes message) {
+    for_each_item(message, [&](AttributeBytes item) {
+      Element element;
+      if (read_element(item, set.shape, element)) {
+        each(std::move(element), counted_packets(item));
+      }
+    });
+  });
 }
 
 Result<> KernelTransport::ask(
@@ -390,6 +426,9 @@ Result<Cost> KernelTransport::commit(const Program& program, const Transaction& 
     put_table(batch, NFT_MSG_NEWTABLE, program);
     put_fragment(batch, *transaction.replace_program, family);
   }
+  if (transaction.rewrite_rules != nullptr) {
+    put_rules_anew(batch, *transaction.rewrite_rules, family);
+  }
   for (const Fragment& fragment : transaction.create) {
     put_fragment(batch, fragment, family);
   }
@@ -398,10 +437,11 @@ Result<Cost> KernelTransport::commit(const Program& program, const Transaction& 
   if (batch.empty()) {
     return Cost{};
   }
+  const Clock::time_point before = Clock::now();
   if (auto done = socket_->commit(batch); !done) {
     return tl::unexpected(done.error());
   }
-  return Cost{1, batch.messages(), batch.size()};
+  return Cost{1, batch.messages(), batch.size(), transaction.changes.count, Clock::now() - before};
 }
 
 }  // namespace shunt::backend::nft

@@ -14,6 +14,8 @@ namespace shunt::backend::nft {
 class KernelTransport : public Transport {
  public:
   static Result<std::unique_ptr<KernelTransport>> open();
+  // The number by which the kernel names what this one changes (change_feed.h).
+  std::uint32_t port() const { return socket_->port(); }
 
   Result<TableState> read_table(net::Family family) override;
   Result<> read_elements(
@@ -25,9 +27,16 @@ class KernelTransport : public Transport {
       const std::function<void(Element&&)>& each) override;
   Result<> delete_elements(
       net::Family family, const Set& set, std::span<const Element> elements) override;
+  // The elements of a set that counts, with the packets that each has counted.
+  Result<> read_counters(
+      net::Family family,
+      const Set& set,
+      const std::function<void(Element&&, std::uint64_t packets)>& each);
   Result<Cost> commit(const Program& program, const Transaction& transaction) override;
 
  private:
+  using EachMessage = std::function<void(std::span<const std::uint8_t> attributes)>;
+  Result<> list(net::Family family, const Set& set, const EachMessage& each);
   // Sends the questions and reads what is there.
   Result<> ask(
       netlink::Messages& questions, const Set& set, const std::function<void(Element&&)>& each);

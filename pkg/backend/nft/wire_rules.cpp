@@ -463,12 +463,32 @@ void put_fragment(netlink::Batch& batch, const Fragment& fragment, std::uint8_t 
   }
 }
 
+namespace {
+
+void put_empty_chain(netlink::Batch& batch, const std::string& chain, std::uint8_t family) {
+  batch.begin(NFT_MSG_DELRULE, 0, family);  // without a handle: all of them
+  batch.put_string(NFTA_RULE_TABLE, kTable);
+  batch.put_string(NFTA_RULE_CHAIN, chain);
+  batch.end();
+}
+
+}  // namespace
+
+void put_rules_anew(netlink::Batch& batch, const Fragment& fragment, std::uint8_t family) {
+  for (const Chain& chain : fragment.chains) {
+    put_chain(batch, chain, family);  // one that is there stays
+  }
+  for (const Chain& chain : fragment.chains) {
+    put_empty_chain(batch, chain.name, family);
+  }
+  for (const Rule& rule : fragment.rules) {
+    put_rule(batch, rule, family);
+  }
+}
+
 void put_removal(netlink::Batch& batch, const Removal& removal, std::uint8_t family) {
   for (const std::string& chain : removal.chains) {
-    batch.begin(NFT_MSG_DELRULE, 0, family);  // all of them: a chain with rules is busy
-    batch.put_string(NFTA_RULE_TABLE, kTable);
-    batch.put_string(NFTA_RULE_CHAIN, chain);
-    batch.end();
+    put_empty_chain(batch, chain, family);  // a chain with rules is busy
   }
   for (const std::string& chain : removal.chains) {
     batch.begin(NFT_MSG_DELCHAIN, 0, family);

@@ -18,6 +18,8 @@ namespace shunt::backend::nft {
 inline constexpr std::size_t kMaxComment = 127;
 
 void put_fragment(netlink::Batch& batch, const Fragment& fragment, std::uint8_t family);
+// The chains of the fragment, emptied if they are there, and its rules.
+void put_rules_anew(netlink::Batch& batch, const Fragment& fragment, std::uint8_t family);
 void put_removal(netlink::Batch& batch, const Removal& removal, std::uint8_t family);
 
 }  // namespace shunt::backend::nft
