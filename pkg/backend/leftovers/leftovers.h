@@ -1,0 +1,46 @@
+// What kube-proxy leaves in the kernel when it ends, and its removal: for --cleanup-kube-proxy, and
+// for the take-over at start. README.md says what is removed and what stays.
+//
+// Both functions work on the network namespace of the calling thread, keep no state, and block it:
+// any thread, but not one that packets wait for.
+//
+// Connections that are established go on: conntrack entries are not touched, and a translated
+// connection does not look at nat rules again. But the kernel tracks and translates only as long as
+// anybody's rules ask for it, so ours must be there first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace shunt::backend::leftovers {
+
+struct Found {
+  bool nftables = false;
+  bool iptables = false;             // chains of the iptables mode or the IPVS mode
+  bool ipvs = false;                 // its link or its sets
+  std::vector<std::string> unknown;  // what could not be looked at, and why
+  bool any() const { return nftables || iptables || ipvs; }
+};
+
+// A few milliseconds; changes nothing.
+Found find_kube_proxy();
+
+struct Report {
+  std::vector<std::string> removed;
+  std::vector<std::string> left;    // and why: somebody else's, or no tool for it
+  std::vector<std::string> failed;  // what should have gone
+  bool ok() const { return failed.empty(); }
+};
+
+struct RemovalOptions {
+  int stop_fd = -1;  // readable: give up (see base/subprocess.h)
+};
+
+// Does as much as it can; a failure stops nothing else. What is written at once (a table) goes
+// whole or stays whole. A second call finds nothing to do. Ours must be programmed first: between
+// kube-proxy's rules and ours new connections would fail.
+Report remove_kube_proxy(const RemovalOptions& options = {});
+
+}  // namespace shunt::backend::leftovers
