@@ -28,23 +28,42 @@ Relay::~Relay() {
   }
 }
 
+void Relay::begin() {
+  const std::lock_guard lock(mutex_);
+  to_begin_ = {net::Family::IPv4, net::Family::IPv6};
+}
+
 void Relay::update(
-    const desired::DesiredState& wanted, std::span<const desired::FrontendKey> touched) {
+    net::Family family,
+    const desired::DesiredState& wanted,
+    std::span<const desired::FrontendKey> touched) {
   bool any = false;
-  for (const desired::FrontendKey& key : touched) {
-    if (!desired::is_node_port(key) || key.protocol == net::Protocol::Sctp) {
-      continue;
-    }
+  const std::lock_guard lock(mutex_);
+  const auto look_at = [&](const desired::FrontendKey& key) {
     std::optional<NodePort> node_port;
     if (const desired::FrontendPlan* plan = wanted.find(key)) {
       node_port = NodePort{plan->service, plan->endpoints, std::nullopt};
       if (plan->affinity) {
         node_port->affinity = plan->affinity->timeout;
       }
+      told_.insert(key);
+    } else {
+      told_.erase(key);
     }
-    const std::lock_guard lock(mutex_);
     changes_.insert_or_assign(key, std::move(node_port));
     any = true;
+  };
+  if (to_begin_.erase(family) != 0) {
+    for (const desired::FrontendKey& key : std::set(told_)) {
+      if (key.ip.family == family) {
+        look_at(key);
+      }
+    }
+  }
+  for (const desired::FrontendKey& key : touched) {
+    if (desired::is_node_port(key) && key.protocol != net::Protocol::Sctp) {
+      look_at(key);
+    }
   }
   if (any) {
     wake_.ring();

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <thread>
 
@@ -34,8 +35,14 @@ class Relay {
   Relay& operator=(const Relay&) = delete;
   ~Relay();
 
+  // Whoever calls update() is another one from now on. Its first call for a family comes when it
+  // knows all NodePorts: those that it does not want are gone.
+  void begin();
   // Any thread; cheap. Looks at those of `touched` that are NodePorts of TCP or UDP.
-  void update(const desired::DesiredState& wanted, std::span<const desired::FrontendKey> touched);
+  void update(
+      net::Family family,
+      const desired::DesiredState& wanted,
+      std::span<const desired::FrontendKey> touched);
 
  private:
   Relay() = default;
@@ -46,6 +53,8 @@ class Relay {
   std::unique_ptr<Engine> engine_;
   std::mutex mutex_;
   std::map<desired::FrontendKey, std::optional<NodePort>> changes_;
+  std::set<desired::FrontendKey> told_;  // NodePorts that were last said to be wanted
+  std::set<net::Family> to_begin_;       // families that the new one has not spoken of yet
   bool stopping_ = false;
   std::thread thread_;
 };

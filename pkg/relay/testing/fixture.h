@@ -181,7 +181,7 @@ class Fixture {
     std::vector<FrontendKey> touched;
     std::vector<desired::Conflict> conflicts;
     wanted_[family].set_service({"ns", "web"}, {}, std::move(claims), touched, conflicts);
-    relay_->update(wanted_[family], touched);
+    relay_->update(family, wanted_[family], touched);
   }
 
   std::map<Family, desired::DesiredState> wanted_;
