@@ -6,14 +6,15 @@
 namespace shunt::sync {
 namespace {
 
-// Takes a mailbox's content into the store.
+// Takes a mailbox's content into the store. How much came; the end of a list counts as one.
 template <typename T, typename Remove, typename Listed>
-void take(
+std::size_t take(
     Mailbox<std::shared_ptr<const T>>& box,
     store::ObjectStore& store,
     const Remove& remove,
     const Listed& listed) {
   auto mail = box.drain();
+  const std::size_t count = mail.changes.size();
   for (auto& [key, slot] : mail.changes) {
     if (slot.value) {
       store.upsert(std::move(*slot.value), slot.list);
@@ -24,6 +25,7 @@ void take(
   if (mail.listed) {
     listed(*mail.listed);
   }
+  return count + (mail.listed ? 1 : 0);
 }
 
 kube::ObjectKey key_of(const std::string& text) {
@@ -36,28 +38,31 @@ kube::ObjectKey key_of(const std::string& text) {
 
 }  // namespace
 
-void drain(Mailboxes& mailboxes, store::ObjectStore& store) {
+Drained drain(Mailboxes& mailboxes, store::ObjectStore& store) {
   using List = store::ListNumber;
-  take(
+  Drained out;
+  out.services = take(
       mailboxes.services,
       store,
       [&](const std::string& key) { store.remove_service(key_of(key)); },
       [&](List list) { store.services_listed(list); });
-  take(
+  out.slices = take(
       mailboxes.slices,
       store,
       [&](const std::string& key) { store.remove_slice(key_of(key)); },
       [&](List list) { store.slices_listed(list); });
-  take(
+  const std::size_t of_node = take(
       mailboxes.nodes,
       store,
       [&](const std::string&) { store.remove_node(); },
       [&](List) { store.nodes_listed(); });
-  take(
+  (void)take(  // nobody counts them
       mailboxes.service_cidrs,
       store,
       [&](const std::string& key) { store.remove_service_cidr(key_of(key)); },
       [&](List list) { store.service_cidrs_listed(list); });
+  out.node = of_node != 0;
+  return out;
 }
 
 }  // namespace shunt::sync

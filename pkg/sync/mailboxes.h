@@ -1,6 +1,7 @@
 // The doors from the watch threads to the sync thread, and what comes through them into the store.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "base/mailbox.h"
@@ -20,7 +21,15 @@ struct Mailboxes {
   Mailbox<std::shared_ptr<const kube::ServiceCidr>> service_cidrs{wake};
 };
 
+// How many objects came, and whether something was said of the Node.
+struct Drained {
+  std::size_t services = 0;
+  std::size_t slices = 0;
+  bool node = false;
+  bool any() const { return services != 0 || slices != 0 || node; }
+};
+
 // Takes all that is pending. The sync thread.
-void drain(Mailboxes& mailboxes, store::ObjectStore& store);
+Drained drain(Mailboxes& mailboxes, store::ObjectStore& store);
 
 }  // namespace shunt::sync

@@ -9,8 +9,18 @@ Pacing::Pacing(Periods periods, Random random)
     : periods_(periods),
       backoff_({Millis{100}, Millis{15'000}, Millis{24 * 3600 * 1000}}, std::move(random)) {}
 
+void Pacing::request_repair(Clock::time_point now) {
+  if (repair_at_) {
+    return;
+  }
+  const Clock::time_point oldest = now - kRepairBurst * kRepairInterval;
+  repairs_until_ = std::max(repairs_until_, oldest) + kRepairInterval;
+  repair_at_ = std::max(now, repairs_until_);
+}
+
 void Pacing::ran(Clock::time_point now, bool succeeded, bool set_aside) {
   requested_ = false;
+  repair_at_.reset();
   not_before_ = now + periods_.min_interval;
   retry_at_.reset();
   if (succeeded) {
@@ -30,6 +40,9 @@ std::optional<Clock::time_point> Pacing::due(Clock::time_point now) const {
   }
   if (at && not_before_) {
     at = std::max(*at, *not_before_);
+  }
+  if (repair_at_) {
+    at = std::min(at.value_or(*repair_at_), *repair_at_);
   }
   return at;
 }

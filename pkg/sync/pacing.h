@@ -19,16 +19,24 @@ class Pacing {
   Pacing(Periods periods, Random random);
 
   void request() { requested_ = true; }
-  bool requested() const { return requested_; }
+  // Others broke what is ours: at once, whatever the shortest interval. Who does that again and
+  // again must not keep a core busy: after kRepairBurst repairs it is one in kRepairInterval.
+  void request_repair(Clock::time_point now);
+  bool requested() const { return requested_ || repair_at_; }
   void ran(Clock::time_point now, bool succeeded, bool set_aside);
 
   // When to run next; nothing: only when requested.
   std::optional<Clock::time_point> due(Clock::time_point now) const;
 
+  static constexpr int kRepairBurst = 32;
+  static constexpr Millis kRepairInterval{1'000};
+
  private:
   Periods periods_;
   Backoff backoff_;
   bool requested_ = false;
+  std::optional<Clock::time_point> repair_at_;
+  Clock::time_point repairs_until_{};  // each repair takes up one interval
   std::optional<Clock::time_point> not_before_;
   std::optional<Clock::time_point> retry_at_;
 };

@@ -50,5 +50,35 @@ TEST_CASE("what the kernel refused is tried again now and then") {
   CHECK(pacing.due(t0) == t0 + seconds(30));
 }
 
+TEST_CASE("a repair does not wait for the shortest interval, and many slow down") {
+  Pacing pacing({Millis{60'000}, Millis{30'000}}, kNoJitter);
+  Clock::time_point now{seconds(1000)};
+  pacing.ran(now, true, false);
+  for (int i = 0; i < Pacing::kRepairBurst; ++i) {
+    pacing.request_repair(now);
+    CHECK(pacing.requested());
+    REQUIRE(pacing.due(now) == now);
+    pacing.ran(now, true, false);
+    CHECK_FALSE(pacing.requested());
+  }
+  pacing.request_repair(now);
+  CHECK(pacing.due(now) == now + Pacing::kRepairInterval);
+  now += 2 * Pacing::kRepairInterval;  // one was taken meanwhile, one has come back
+  pacing.ran(now, true, false);
+  pacing.request_repair(now);
+  CHECK(pacing.due(now) == now);
+}
+
+TEST_CASE("a repair does not hurry what was only requested beyond its own run") {
+  Pacing pacing({Millis{1000}, Millis{30'000}}, kNoJitter);
+  const Clock::time_point now{seconds(1000)};
+  pacing.ran(now, true, false);
+  pacing.request();
+  pacing.request_repair(now);
+  CHECK(pacing.due(now) == now);
+  pacing.ran(now, true, false);
+  CHECK_FALSE(pacing.due(now));
+}
+
 }  // namespace
 }  // namespace shunt::sync

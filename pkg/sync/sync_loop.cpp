@@ -22,12 +22,21 @@ using log::kv;
 // Services of one run whose memory is worth a few milliseconds.
 constexpr std::size_t kManyServices = 500;
 
+std::int64_t unix_nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
 SyncLoop::SyncLoop(
     SyncOptions options, Mailboxes& mailboxes, std::vector<FamilyBackend> backends, Random random)
     : options_(std::move(options)),
+      observer_(options_.observer != nullptr ? *options_.observer : nobody_),
+      reporter_(observer_),
       mailboxes_(mailboxes),
+      store_(unix_nanoseconds()),
       node_{options_.node_name, ""},
       pacing_(options_.periods, std::move(random)),
       start_up_(options_.node_cidrs, {options_.node_patience, options_.pod_cidrs_patience}) {
@@ -48,16 +57,10 @@ bool SyncLoop::ready() {
   if (gave_up_ || (!started_ && (!store_.complete() || !node_known_or_given_up()))) {
     return false;
   }
-  const kube::Node* node = store_.node();
   if (!started_) {
     log::info("Services and EndpointSlices are complete", {kv("services", store_.service_count())});
     started_ = true;
-    pod_cidrs_at_start_ = node != nullptr ? node->pod_cidrs : std::vector<std::string>{};
     pacing_.request();  // an empty cluster has nothing that changed, and is synced all the same
-  }
-  if (node::needs_restart(options_.node_cidrs, pod_cidrs_at_start_, node)) {
-    give_up({Errc::Stale, 0, "the podCIDRs of Node " + options_.node_name + " changed"});
-    return false;
   }
   return true;
 }
@@ -98,32 +101,12 @@ void SyncLoop::give_up(const Error& error) {
   }
 }
 
-void SyncLoop::report_issues(
-    const kube::ObjectKey& key, net::Family family, std::vector<std::string> issues) {
-  if (issues.empty() && issues_.empty()) {
-    return;
-  }
-  const auto at = issues_.find({key, family});
-  if (at != issues_.end() && at->second == issues) {
-    return;
-  }
-  for (const std::string& issue : issues) {
-    log::warn(
-        "part of a Service was set aside",
-        {kv("service", to_string(key)), kv("family", net::to_string(family)), kv("why", issue)});
-  }
-  if (issues.empty()) {
-    issues_.erase({key, family});
-  } else {
-    issues_.insert_or_assign({key, family}, std::move(issues));
-  }
-}
-
-void SyncLoop::plan_service(const kube::ObjectKey& key) {
+void SyncLoop::plan_service(
+    const kube::ObjectKey& key, std::span<const std::int64_t> trigger_times_ns) {
   const store::ServicePtr service = store_.service(key);
   const std::vector<store::SlicePtr> slices = store_.slices_of(key);
   for (Pipeline& pipeline : pipelines_) {
-    plan_service(pipeline, key, service.get(), slices);
+    plan_service(pipeline, key, service.get(), slices, trigger_times_ns);
   }
 }
 
@@ -131,20 +114,23 @@ void SyncLoop::plan_service(
     Pipeline& pipeline,
     const kube::ObjectKey& key,
     const kube::Service* service,
-    std::span<const store::SlicePtr> slices) {
-  desired::ServicePlan plan =
-      desired::plan_service(service, slices, pipeline.family, {node_, pipeline.node_ip});
-  report_issues(key, pipeline.family, std::move(plan.issues));
+    std::span<const store::SlicePtr> slices,
+    std::span<const std::int64_t> trigger_times_ns) {
+  desired::ServicePlan plan = desired::plan_service(
+      service, slices, pipeline.family, {node_, pipeline.node_ip, options_.external_ips});
+  const std::string uid = plan.seniority.uid;
+  reporter_.issues(key, uid, pipeline.family, std::move(plan.issues));
+  observer_.health_check_planned(pipeline.family, key, plan.health_check, uid);
   count_without_local(pipeline, key, {plan.internal_without_local, plan.external_without_local});
+  if (!plan.claims.empty()) {
+    pipeline.trigger_times_ns.insert(
+        pipeline.trigger_times_ns.end(), trigger_times_ns.begin(), trigger_times_ns.end());
+  }
   std::vector<desired::Conflict> conflicts;
   pipeline.wanted.set_service(
       key, std::move(plan.seniority), std::move(plan.claims), pipeline.delta.frontends, conflicts);
   for (const desired::Conflict& conflict : conflicts) {
-    log::warn(
-        "two Services claim one address, the older one has it",
-        {kv("frontend", to_string(conflict.key)),
-         kv("winner", conflict.winner),
-         kv("loser", conflict.loser)});
+    reporter_.conflict(key, uid, conflict);
   }
 }
 
@@ -163,9 +149,6 @@ void SyncLoop::count_without_local(
 }
 
 void SyncLoop::plan_ranges() {
-  const kube::Node* node = store_.node();
-  const std::span<const std::string> node_pod_cidrs =
-      node != nullptr ? std::span(node->pod_cidrs) : std::span<const std::string>();
   const bool primary = options_.node_ports.empty();
   const std::vector<net::Cidr> node_ports =
       primary ? node::primary_ranges(node::own_addresses(node_addresses_, options_.bind_address))
@@ -176,7 +159,7 @@ void SyncLoop::plan_ranges() {
       wanted.service_cidrs = node::of_family(store_.service_cidrs(), pipeline.family);
     }
     const auto pods = node::source_range(
-        options_.node_cidrs, options_.cluster_cidrs, node_pod_cidrs, pipeline.family);
+        options_.node_cidrs, options_.cluster_cidrs, pod_cidrs_, pipeline.family);
     wanted.pod_cidrs = pods ? std::vector{*pods} : std::vector<net::Cidr>{};
     // No address means every address, as in kube-proxy; but not while the API server has not said
     // so.
@@ -184,15 +167,22 @@ void SyncLoop::plan_ranges() {
         primary && !store_.node_listed() && node::of_family(node_ports, pipeline.family).empty();
     if (!unknown) {
       wanted.node_port_cidrs = node::node_port_ranges(node_ports, pipeline.family);
+      observer_.node_ports_planned(pipeline.family, *wanted.node_port_cidrs);
     }
     pipeline.delta.ranges = true;
   }
 }
 
-// A Node that loses its addresses keeps those that were known: opening NodePorts on all addresses
-// for it would be worse.
+// A Node that loses its addresses or podCIDRs keeps those that were known: opening NodePorts on all
+// addresses for it, or taking every pod for an outsider, would be worse. kube-proxy exits when
+// podCIDRs change; here they are elements of a set.
 void SyncLoop::follow_node() {
   const kube::Node* node = store_.node();
+  if (node != nullptr && !node->pod_cidrs.empty() &&
+      node::pod_cidrs_changed(options_.node_cidrs, pod_cidrs_, node)) {
+    log::info("podCIDRs of the node", {kv("first", node->pod_cidrs.front())});
+    pod_cidrs_ = node->pod_cidrs;
+  }
   bool decides_anew = false;
   if (const std::string zone = node::zone_of(node); zone != node_.zone) {
     log::info("zone of the node", {kv("zone", zone)});
@@ -251,7 +241,10 @@ std::size_t SyncLoop::plan() {
   store::Changes changes = store_.take_changes();
   changes.services.merge(std::exchange(postponed_, {}));
   for (const kube::ObjectKey& key : changes.services) {
-    plan_service(key);
+    const auto times = changes.trigger_times_ns.find(key);
+    plan_service(
+        key,
+        times == changes.trigger_times_ns.end() ? std::span<const std::int64_t>() : times->second);
   }
   if (changes.service_cidrs || changes.node || !synced_) {
     plan_ranges();
@@ -259,33 +252,51 @@ std::size_t SyncLoop::plan() {
   return changes.services.size();
 }
 
+backend::ApplyReport SyncLoop::apply_measured(Pipeline& pipeline, const backend::Delta& delta) {
+  const Clock::time_point before = Clock::now();
+  backend::ApplyReport report = pipeline.backend->apply(pipeline.wanted, delta);
+  observer_.ran(
+      pipeline.family,
+      {report.outcome.has_value(),
+       delta.everything || !synced_,
+       Clock::now() - before,
+       report.cost,
+       pipeline.without_local_sum});
+  return report;
+}
+
+void SyncLoop::tell_programmed(Pipeline& pipeline) {
+  if (pipeline.trigger_times_ns.empty()) {
+    return;
+  }
+  const std::int64_t now = unix_nanoseconds();
+  for (const std::int64_t at : std::exchange(pipeline.trigger_times_ns, {})) {
+    observer_.programmed(pipeline.family, std::chrono::nanoseconds(now - at));
+  }
+}
+
 bool SyncLoop::apply(Pipeline& pipeline) {
   backend::Delta delta = std::exchange(pipeline.delta, {});
   if (options_.flow_cleaner != nullptr) {
     pipeline.flows.about_to_apply(pipeline.family, pipeline.wanted, delta, *options_.flow_cleaner);
   }
-  const backend::ApplyReport report = pipeline.backend->apply(pipeline.wanted, delta);
+  const backend::ApplyReport report = apply_measured(pipeline, delta);
   if (options_.frontends_changed) {
     options_.frontends_changed(
-        pipeline.wanted, delta.everything ? pipeline.wanted.keys() : delta.frontends);
+        pipeline.family,
+        pipeline.wanted,
+        delta.everything ? pipeline.wanted.keys() : delta.frontends);
   }
   const auto family = kv("family", net::to_string(pipeline.family));
   counters_.cost += report.cost;
   for (const backend::Refusal& refusal : report.set_aside) {
-    const desired::FrontendPlan* plan = pipeline.wanted.find(refusal.frontend);
     if (pipeline.set_aside.insert(refusal.frontend).second) {
-      log::error(
-          "the kernel refuses a Service, it is set aside",
-          {family,
-           kv("service", plan != nullptr ? plan->service : "?"),
-           kv("frontend", to_string(refusal.frontend)),
-           kv("error", refusal.error.what)});
+      reporter_.refused(pipeline.family, refusal, pipeline.wanted.find(refusal.frontend));
     }
   }
   for (const desired::FrontendKey& key : report.accepted) {
     pipeline.set_aside.erase(key);
-    log::info(
-        "the kernel took a Service that was set aside", {family, kv("frontend", to_string(key))});
+    reporter_.accepted(pipeline.family, key);
   }
   if (report.again_in) {
     const Clock::time_point at = Clock::now() + *report.again_in;
@@ -301,6 +312,7 @@ bool SyncLoop::apply(Pipeline& pipeline) {
         *options_.flow_cleaner);
   }
   if (report.outcome) {
+    tell_programmed(pipeline);
     log::debug(
         "applied",
         {family,
@@ -342,6 +354,7 @@ bool SyncLoop::apply() {
   }
   if (succeeded && !synced_) {
     synced_ = true;
+    observer_.first_sync_done();
     log::info(
         "first sync done",
         {kv("commits", counters_.cost.commits),
@@ -351,14 +364,31 @@ bool SyncLoop::apply() {
   return succeeded;
 }
 
+// Whether others changed what is ours: the next apply puts it back.
+bool SyncLoop::take_drift() {
+  bool any = false;
+  for (Pipeline& pipeline : pipelines_) {
+    for (const backend::Drift& drift : pipeline.backend->take_drift()) {
+      any = true;
+      counters_.drift[{pipeline.family, drift.kind}] += drift.count;
+      reporter_.drifted(pipeline.family, drift);
+    }
+  }
+  return any;
+}
+
 void SyncLoop::publish(bool idle) {
   auto status = std::make_shared<Status>(counters_);
   status->synced = synced_;
   status->idle = idle;
   for (const Pipeline& pipeline : pipelines_) {
-    status->frontends += pipeline.wanted.size();
-    status->set_aside += pipeline.set_aside.size();
-    status->conflicts += pipeline.wanted.conflicts();
+    status->families[pipeline.family] = {
+        pipeline.wanted.size(), pipeline.set_aside.size(), pipeline.wanted.conflicts()};
+    if (const auto canary = pipeline.wanted.any(); idle && canary) {
+      if (!pipeline.set_aside.contains(*canary)) {
+        status->canaries.emplace(pipeline.family, *canary);
+      }
+    }
   }
   published_.publish(std::move(status));
 }
@@ -369,8 +399,14 @@ void SyncLoop::wait(std::optional<Clock::time_point> until) {
     const auto left = std::chrono::ceil<Millis>(*until - Clock::now()).count();
     timeout = static_cast<int>(std::clamp<Millis::rep>(left, 0, 60'000));
   }
-  pollfd descriptor{mailboxes_.wake.fd(), POLLIN, 0};
-  (void)::poll(&descriptor, 1, timeout);  // EINTR: we look around and wait again
+  std::vector<pollfd> descriptors{{mailboxes_.wake.fd(), POLLIN, 0}};
+  for (const Pipeline& pipeline : pipelines_) {
+    descriptors.push_back({pipeline.backend->drift_fd(), POLLIN, 0});  // -1 is passed over
+  }
+  (void)::poll(  // EINTR: we look around and wait again
+      descriptors.data(),
+      descriptors.size(),
+      timeout);
   mailboxes_.wake.clear();
 }
 
@@ -385,17 +421,30 @@ void SyncLoop::run() {
       }
       ticket = tickets_;
     }
-    drain(mailboxes_, store_);
+    observer_.turned();
+    heartbeat_ = Clock::now().time_since_epoch().count();
+    if (const Drained mail = drain(mailboxes_, store_); mail.any()) {
+      observer_.received(mail.services, mail.slices);
+      if (mail.node) {
+        observer_.node_seen(store_.node());
+      }
+    }
     const bool may_run = ready();
     if (!started_) {
       prepare();
     }
     if (may_run && store_.has_changes()) {
+      if (!pacing_.requested()) {
+        observer_.queued();
+      }
       pacing_.request();
     }
     if (again_at_ && *again_at_ <= Clock::now()) {
       again_at_.reset();
       pacing_.request();
+    }
+    if (take_drift()) {
+      pacing_.request_repair(Clock::now());
     }
     const auto due = pacing_.due(Clock::now());
     if (may_run && due && *due <= Clock::now()) {
@@ -417,7 +466,13 @@ void SyncLoop::run() {
       completed_ = ticket;
       settled_.notify_all();
     }
+    if (options_.keep && started_) {
+      keep_at_ = options_.keep(store_);
+    }
     auto next = may_run ? pacing_.due(Clock::now()) : start_up_.due();
+    if (keep_at_ && (!next || *keep_at_ < *next)) {
+      next = keep_at_;
+    }
     if (may_run && again_at_ && (!next || *again_at_ < *next)) {
       next = again_at_;
     }

@@ -3,6 +3,7 @@
 // run().
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -24,7 +25,9 @@
 #include "store/object_store.h"
 #include "sync/flow_handover.h"
 #include "sync/mailboxes.h"
+#include "sync/observer.h"
 #include "sync/pacing.h"
+#include "sync/reporter.h"
 #include "sync/status.h"
 #include "topology/categorize.h"
 
@@ -43,6 +46,7 @@ struct SyncOptions {
   // Ranges of the node's addresses that serve NodePorts; none: `primary`, the Node's own addresses.
   std::vector<net::Cidr> node_ports = {};
   net::IpAddress bind_address = {};  // unless unspecified, the node's own address of its family
+  bool external_ips = true;          // the gate AllowServiceExternalIPs
   // Called once, on the sync thread, when only a restart of the process can help. Nothing is
   // written from then on.
   std::function<void(const Error&)> give_up = {};
@@ -51,8 +55,13 @@ struct SyncOptions {
   backend::FlowCleaner* flow_cleaner = nullptr;
   // Called on the sync thread after every apply, for each family with the frontends whose plan may
   // be another one now, whether the kernel took them or not.
-  std::function<void(const desired::DesiredState&, std::span<const desired::FrontendKey>)>
+  std::function<void(
+      net::Family, const desired::DesiredState&, std::span<const desired::FrontendKey>)>
       frontends_changed = {};
+  // Called on the sync thread after each turn in which something may have changed, and at the time
+  // that its last call answered: whoever keeps a copy of the cluster's state on disk.
+  std::function<std::optional<Clock::time_point>(const store::ObjectStore&)> keep = {};
+  Observer* observer = nullptr;  // null: nobody; outlives the loop
 };
 
 struct FamilyBackend {
@@ -75,6 +84,12 @@ class SyncLoop {
   // has failed, and answers the status of then.
   std::shared_ptr<const Status> settle(Millis timeout);
   std::shared_ptr<const Status> status() const { return published_.latest(); }
+  // Any thread. When the loop last came round; it does at least when it is poked. Longer ago than a
+  // run takes: it is stuck.
+  Clock::time_point heartbeat() const {
+    return Clock::time_point(Clock::duration(heartbeat_.load()));
+  }
+  void poke() { mailboxes_.wake.ring(); }
   // Any thread. Nothing is left to do off this loop's path either for what was applied.
   bool backends_idle() const;
 
@@ -89,6 +104,7 @@ class SyncLoop {
     backend::Delta delta;  // what the next apply must look at
     std::set<desired::FrontendKey> set_aside;
     FlowHandover flows;
+    std::vector<std::int64_t> trigger_times_ns;  // of changes that are not in the kernel yet
   };
 
   bool ready();
@@ -98,22 +114,28 @@ class SyncLoop {
   void prepare(Pipeline& pipeline);
   std::size_t plan();  // how many Services it looked at
   void follow_node();
-  void plan_service(const kube::ObjectKey& key);
+  void plan_service(
+      const kube::ObjectKey& key, std::span<const std::int64_t> trigger_times_ns = {});
   void plan_service(
       Pipeline& pipeline,
       const kube::ObjectKey& key,
       const kube::Service* service,
-      std::span<const store::SlicePtr> slices);
+      std::span<const store::SlicePtr> slices,
+      std::span<const std::int64_t> trigger_times_ns);
   void count_without_local(Pipeline& pipeline, const kube::ObjectKey& key, const WithoutLocal& now);
   void plan_ranges();
   bool apply();
   bool apply(Pipeline& pipeline);
-  void report_issues(
-      const kube::ObjectKey& key, net::Family family, std::vector<std::string> issues);
+  backend::ApplyReport apply_measured(Pipeline& pipeline, const backend::Delta& delta);
+  void tell_programmed(Pipeline& pipeline);
+  bool take_drift();
   void publish(bool idle);
   void wait(std::optional<Clock::time_point> until);
 
   SyncOptions options_;
+  Observer nobody_;
+  Observer& observer_;
+  Reporter reporter_;
   Mailboxes& mailboxes_;
   std::vector<Pipeline> pipelines_;
   store::ObjectStore store_;
@@ -124,15 +146,16 @@ class SyncLoop {
   node::StartUpWait start_up_;
   std::set<kube::ObjectKey> postponed_;  // touched before the gate, and not planned yet
   bool says_it_waits_ = false;
-  std::vector<std::string> pod_cidrs_at_start_;
+  std::vector<std::string> pod_cidrs_;          // of the Node, the last that were known
   std::vector<net::IpAddress> node_addresses_;  // the last that were known
   bool synced_ = false;
   bool last_run_failed_ = false;
   Clock::time_point set_aside_due_{};
   std::optional<Clock::time_point> again_at_;  // a back end has something left to do
+  std::optional<Clock::time_point> keep_at_;
   Status counters_;
-  std::map<std::pair<kube::ObjectKey, net::Family>, std::vector<std::string>> issues_;
   Published<Status> published_;
+  std::atomic<Clock::rep> heartbeat_ = Clock::now().time_since_epoch().count();
 
   std::mutex mutex_;
   std::condition_variable settled_;

@@ -1,5 +1,8 @@
 #include "sync/sync_loop.h"
 
+#include <poll.h>
+
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <set>
@@ -22,6 +25,7 @@ struct FakeKernel {
   int failures_left = 0;
   std::set<FrontendKey> prepared;
   std::set<FrontendKey> last_delta;
+  WakeFd vandals;  // rung: somebody removed all frontends
 };
 
 class FakeBackend : public backend::Backend {
@@ -65,6 +69,16 @@ class FakeBackend : public backend::Backend {
     kernel_.node_port_cidrs = wanted.node_port_cidrs;
     report.cost.commits = 1;
     return report;
+  }
+
+  int drift_fd() const override { return kernel_.vandals.fd(); }
+  std::vector<backend::Drift> take_drift() override {
+    pollfd descriptor{kernel_.vandals.fd(), POLLIN, 0};
+    if (::poll(&descriptor, 1, 0) == 0) {
+      return {};
+    }
+    kernel_.vandals.clear();
+    return {{"table", "", true, 1, "somebody (pid 1)"}};
   }
 
  private:
@@ -318,33 +332,32 @@ TEST_CASE("with NodeCIDR the first write waits for the Node's ranges") {
   CHECK(f.kernel.pod_cidrs == std::vector{*net::parse_cidr("10.64.0.0/24")});
 }
 
-TEST_CASE("podCIDRs that do not come, or change, are for the next process") {
+TEST_CASE("podCIDRs that do not come are for the next process") {
   std::atomic<int> gave_up = 0;
   SyncOptions options{"here", {}, {}, true, Millis{0}};
   options.give_up = [&](const Error&) { ++gave_up; };
-  SECTION("they do not come") {
-    options.pod_cidrs_patience = Millis{20};
-    Fixture f(options);
-    f.lists_arrive();
-    for (int i = 0; i < 500 && gave_up == 0; ++i) {
-      f.settle();
-      std::this_thread::sleep_for(Millis{10});
-    }
-    CHECK(f.applies() == 0);
+  options.pod_cidrs_patience = Millis{20};
+  Fixture f(options);
+  f.lists_arrive();
+  for (int i = 0; i < 500 && gave_up == 0; ++i) {
+    f.settle();
+    std::this_thread::sleep_for(Millis{10});
   }
-  SECTION("they change") {
-    Fixture f(options);
-    f.lists_arrive();
-    list(f.boxes.nodes, {{"here", node(nullptr, {"10.64.0.0/24"})}});
-    CHECK(f.settle()->synced);
-    CHECK(gave_up == 0);
-    f.boxes.nodes.upsert("here", node(nullptr, {"10.65.0.0/24"}));
-    f.boxes.services.remove("ns/a");
-    CHECK_FALSE(f.settle()->idle);
-    CHECK(f.kernel.pod_cidrs == std::vector{*net::parse_cidr("10.64.0.0/24")});
-    CHECK(f.endpoints("10.96.0.1") == 2);
-  }
+  CHECK(f.applies() == 0);
   CHECK(gave_up == 1);
+}
+
+TEST_CASE("podCIDRs that change are followed, those that go are kept") {
+  Fixture f(SyncOptions{"here", {}, {}, true, Millis{0}});
+  f.lists_arrive();
+  list(f.boxes.nodes, {{"here", node(nullptr, {"10.64.0.0/24"})}});
+  CHECK(f.settle()->synced);
+  f.boxes.nodes.upsert("here", node(nullptr, {"10.65.0.0/24"}));
+  CHECK(f.settle()->idle);
+  CHECK(f.kernel.pod_cidrs == std::vector{*net::parse_cidr("10.65.0.0/24")});
+  f.boxes.nodes.upsert("here", node("z1", {}));
+  CHECK(f.settle()->idle);
+  CHECK(f.kernel.pod_cidrs == std::vector{*net::parse_cidr("10.65.0.0/24")});
 }
 
 std::vector<net::Cidr> cidrs(const std::vector<const char*>& texts) {
@@ -466,14 +479,14 @@ TEST_CASE("whoever wants to know is told which frontends changed, and only those
   std::mutex mutex;
   std::vector<std::pair<FrontendKey, std::size_t>> told;
   SyncOptions options{"here", {}, {}, false, Millis{0}};
-  options.frontends_changed = [&](const desired::DesiredState& wanted,
-                                  std::span<const FrontendKey> touched) {
-    const std::lock_guard lock(mutex);
-    for (const FrontendKey& key : touched) {
-      const desired::FrontendPlan* plan = wanted.find(key);
-      told.emplace_back(key, plan != nullptr && plan->endpoints ? plan->endpoints->size() : 0);
-    }
-  };
+  options.frontends_changed =
+      [&](net::Family, const desired::DesiredState& wanted, std::span<const FrontendKey> touched) {
+        const std::lock_guard lock(mutex);
+        for (const FrontendKey& key : touched) {
+          const desired::FrontendPlan* plan = wanted.find(key);
+          told.emplace_back(key, plan != nullptr && plan->endpoints ? plan->endpoints->size() : 0);
+        }
+      };
   const FrontendKey a{*net::parse_ip("10.96.0.1"), net::Protocol::Tcp, net::Port{80}};
   Fixture f(options);
   f.lists_arrive();
@@ -568,6 +581,116 @@ TEST_CASE("the cleaner of flows is warned before a change, and told when the ker
   }
   CHECK(cleaner.seen == std::vector<std::size_t>{2, 1});
   CHECK(cleaner.warned == std::vector<std::size_t>{0, 2});
+}
+
+TEST_CASE("what others did is put back at once, however long the shortest interval is") {
+  FakeKernel kernel;
+  SyncOptions options{"here", {Millis{3'600'000}, Millis{30'000}}, {}, false, Millis{0}};
+  Fixture f(options, kernel);
+  f.lists_arrive();
+  f.settle();
+  const int before = [&] {
+    const std::lock_guard lock(kernel.mutex);
+    return kernel.applies;
+  }();
+  kernel.vandals.ring();
+  for (int i = 0; i < 500 && f.settle()->drift.empty(); ++i) {
+    std::this_thread::sleep_for(Millis{1});
+  }
+  const auto status = f.settle();
+  CHECK(status->drift.at({net::Family::IPv4, "table"}) == 1);
+  const std::lock_guard lock(kernel.mutex);
+  CHECK(kernel.applies == before + 1);
+}
+
+struct Notes : Observer {
+  void queued() override { ++queues; }
+  void received(std::size_t services, std::size_t slices) override {
+    all_services += services;
+    all_slices += slices;
+  }
+  void node_seen(const kube::Node* node) override { seen_node = node != nullptr; }
+  void health_check_planned(
+      net::Family family,
+      const kube::ObjectKey& service,
+      const std::optional<desired::HealthCheck>& check,
+      const std::string&) override {
+    if (family == net::Family::IPv4) {
+      checks[service.name] = check;
+    }
+  }
+  void ran(net::Family, const RunReport& report) override { runs.push_back(report.succeeded); }
+  void programmed(net::Family, std::chrono::nanoseconds latency) override {
+    latencies.push_back(latency);
+  }
+  void drifted(net::Family, const backend::Drift& drift) override { drifts += drift.count; }
+  void noticed(const kube::Notice& notice) override { notices.push_back(notice); }
+
+  int queues = 0;
+  std::size_t all_services = 0;
+  std::size_t all_slices = 0;
+  bool seen_node = false;
+  std::map<std::string, std::optional<desired::HealthCheck>> checks;
+  std::vector<bool> runs;
+  std::vector<std::chrono::nanoseconds> latencies;
+  std::size_t drifts = 0;
+  std::vector<kube::Notice> notices;
+};
+
+TEST_CASE("who watches the loop hears of work, runs, latency, and of each oddity once") {
+  Notes notes;
+  FakeKernel kernel;
+  SyncOptions options{"here", {}, {}, false, Millis{0}};
+  options.observer = &notes;
+  Fixture f(options, kernel);
+  auto odd = std::make_shared<kube::Service>(*service("odd", "10.96.0.3"));
+  odd->meta.uid = "uid-odd";
+  odd->ports = {{"", "GOPHER", 70, 0}};
+  list(f.boxes.services, {{"ns/a", service("a", "10.96.0.1")}, {"ns/odd", odd}});
+  list(f.boxes.slices, {{"ns/a-1", slice("a", {"10.64.0.1"})}});
+  list(f.boxes.nodes, {{"here", node("z1")}});
+  f.settle();
+  CHECK(notes.seen_node);
+  CHECK(notes.runs == std::vector{true});
+  CHECK(notes.checks.contains("a"));
+  REQUIRE(notes.notices.size() == 1);
+  CHECK(notes.notices[0].object == kube::ObjectKey{"ns", "odd"});
+  CHECK(notes.notices[0].uid == "uid-odd");
+  CHECK(notes.notices[0].reason == "SetAside");
+  CHECK(notes.notices[0].note.find("GOPHER") != std::string::npos);
+
+  auto later = std::make_shared<kube::Service>(*odd);
+  later->meta.resource_version = "2";
+  f.boxes.services.upsert("ns/odd", later);
+  f.settle();
+  CHECK(notes.notices.size() == 1);
+
+  const int before = notes.queues;
+  auto triggered = std::make_shared<kube::EndpointSlice>(*slice("a", {"10.64.0.2"}, "2"));
+  const auto now = std::chrono::system_clock::now() + std::chrono::milliseconds(1);
+  triggered->trigger_time_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  {
+    const std::lock_guard lock(kernel.mutex);
+    kernel.failures_left = 1;
+  }
+  f.boxes.slices.upsert("ns/a-1", triggered);
+  while (!f.settle()->idle) {
+    std::this_thread::sleep_for(Millis{1});
+  }
+  CHECK(notes.queues == before + 1);
+  CHECK(notes.runs.back());
+  CHECK(std::count(notes.runs.begin(), notes.runs.end(), false) == 1);
+  REQUIRE(notes.latencies.size() == 1);  // when the kernel has it, not before
+  CHECK(notes.latencies[0] < std::chrono::minutes(1));
+  CHECK(notes.all_slices == 3);  // the slice, the end of the list, the change
+
+  auto older = std::make_shared<kube::Service>(*service("b", "10.96.0.1"));
+  older->meta.creation_seconds = -5;
+  f.boxes.services.upsert("ns/b", older);
+  f.settle();
+  CHECK(notes.notices.back().reason == "AddressConflict");
+  CHECK(notes.notices.back().object == kube::ObjectKey{"ns", "a"});
 }
 
 }  // namespace
