@@ -41,6 +41,8 @@ class ProxyHealth {
   // kube-proxy's timeout is twice the sync period.
   explicit ProxyHealth(Millis timeout) : timeout_(timeout) {}
 
+  void set_timeout(Millis timeout) { timeout_ = timeout; }
+
   void queued(net::Family family, const Instant& now);   // work is waiting; only the first counts
   void updated(net::Family family, const Instant& now);  // a sync succeeded
   void set_node(const kube::Node* node) { node_eligible_ = is_eligible(node); }
