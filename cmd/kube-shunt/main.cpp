@@ -16,10 +16,11 @@ int main(int argc, char** argv) {
       return 2;
     }
     if (invocation->exit_code) {
+      std::fputs(invocation->diagnostics.c_str(), stderr);
       std::fputs(invocation->text.c_str(), stdout);
       return *invocation->exit_code;
     }
-    if (const auto outcome = shunt::app::run(invocation->options); !outcome) {
+    if (const auto outcome = shunt::app::run(*invocation); !outcome) {
       std::fprintf(stderr, "kube-shunt: %s\n", outcome.error().what.c_str());
       return 1;
     }

@@ -1,4 +1,5 @@
-// Builds every part of the daemon, runs it until told to stop, and takes it apart in reverse.
+// The daemon as a process: looks whether the node can carry it, does what is asked for once
+// (--init-only, --cleanup), or runs until a signal ends it.
 #pragma once
 
 #include "base/result.h"
@@ -6,9 +7,7 @@
 
 namespace shunt::app {
 
-// Returns after SIGTERM or SIGINT, or with an error when the daemon could not start or only a
-// restart can help. The kernel's state stays in place. Call once, from the main thread, before any
-// other thread exists.
-Result<> run(const config::Options& options);
+// On the main thread, before there is another one.
+Result<> run(const config::Invocation& invocation);
 
 }  // namespace shunt::app

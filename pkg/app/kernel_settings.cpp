@@ -36,49 +36,111 @@ unsigned cpus_of(const std::string& root) {
   return online != 0 ? online : std::max(1U, std::thread::hardware_concurrency());
 }
 
-Result<> write_number(const std::string& path, std::int64_t value) {
-  const std::optional<std::int64_t> before = read_number(path);
+// The kernel's word when it refuses.
+std::optional<std::string> write_number(const std::string& path, std::int64_t value) {
   const std::string text = std::to_string(value);
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file || ::write(file.get(), text.data(), text.size()) != ssize_t(text.size())) {
-    const int error = errno;
-    return fail(
-        Errc::Denied,
-        path + ": cannot be set to " + text +
-            (before ? ", it is " + std::to_string(*before) : std::string()) + ": " +
-            std::strerror(error),
-        error);
+    return std::strerror(errno);
   }
-  log::info(
-      "kernel setting changed",
-      {kv("path", path), kv("to", value), kv("from", before ? std::to_string(*before) : "?")});
-  return {};
+  return std::nullopt;
+}
+
+std::string text_of(const std::optional<std::int64_t>& value) {
+  return value ? std::to_string(*value) : "unknown";
+}
+
+// Sets one file where it has another value.
+class Writer {
+ public:
+  explicit Writer(std::vector<UnwrittenSetting>& unwritten) : unwritten_(unwritten) {}
+
+  void write(const std::string& path, std::int64_t wanted, const std::string& how_to_do_without) {
+    const std::optional<std::int64_t> current = read_number(path);
+    if (current == wanted) {
+      return;
+    }
+    if (const auto error = write_number(path, wanted)) {
+      unwritten_.push_back(
+          {path,
+           current,
+           wanted,
+           *error,
+           "run kube-shunt --init-only in a privileged init container, or " + how_to_do_without});
+      return;
+    }
+    log::info(
+        "kernel setting changed",
+        {kv("path", path), kv("to", wanted), kv("from", text_of(current))});
+  }
+
+ private:
+  std::vector<UnwrittenSetting>& unwritten_;
+};
+
+std::string without(std::string_view field) {
+  const bool on_or_off = field == "conntrack.tcpBeLiberal";
+  return "set " + std::string(field) + (on_or_off ? " to false" : " to 0") +
+         " to leave it to the system";
 }
 
 }  // namespace
 
-Result<> set_up_conntrack(const config::Conntrack& wanted, const std::string& root) {
+std::vector<UnwrittenSetting> set_up_conntrack(
+    const config::Conntrack& wanted, const std::string& root) {
+  std::vector<UnwrittenSetting> unwritten;
+  Writer writer(unwritten);
   for (const node::KernelSetting& setting : node::conntrack_settings(wanted, cpus_of(root))) {
-    const std::string path = root + kSysctls + setting.name;
-    const bool is_max = setting.name == node::kConntrackMax;
-    if (read_number(path) != setting.value) {
-      if (auto written = write_number(path, setting.value); !written) {
-        return fail(
-            is_max ? "conntrack.maxPerCore (0 leaves the limit alone)" : "conntrack",
-            written.error());
-      }
-    }
-    if (is_max) {
+    const std::string how = without(node::field_of(setting));
+    writer.write(root + kSysctls + setting.name, setting.value, how);
+    if (setting.name == node::kConntrackMax) {
       const std::int64_t buckets = node::conntrack_buckets(setting.value);
       const auto now = read_number(root + kHashSize);
       if (!now || *now < buckets) {
-        if (auto written = write_number(root + kHashSize, buckets); !written) {
-          return fail("conntrack.maxPerCore (0 leaves the limit alone)", written.error());
-        }
+        writer.write(root + kHashSize, buckets, how);
       }
     }
   }
-  return {};
+  return unwritten;
+}
+
+void warn_of(const std::vector<UnwrittenSetting>& settings) {
+  for (const UnwrittenSetting& setting : settings) {
+    log::warn(
+        "kernel setting cannot be written, it stays as it is",
+        {kv("path", setting.path),
+         kv("current", text_of(setting.current)),
+         kv("wanted", setting.wanted),
+         kv("error", setting.error),
+         kv("how", setting.how)});
+  }
+}
+
+Result<> refuse(const std::vector<UnwrittenSetting>& settings) {
+  if (settings.empty()) {
+    return {};
+  }
+  std::string what = "kernel settings cannot be written";
+  for (const UnwrittenSetting& setting : settings) {
+    what += "; " + setting.path;
+    what += " to " + std::to_string(setting.wanted);
+    what += " from " + text_of(setting.current);
+    what += ": " + setting.error;
+  }
+  return fail(Errc::Denied, std::move(what));
+}
+
+void set_oom_score_adj(
+    std::int32_t value, const std::string& root, std::chrono::milliseconds pause) {
+  const std::string path = root + "/proc/self/oom_score_adj";
+  std::optional<std::string> error = write_number(path, value);
+  if (error) {
+    std::this_thread::sleep_for(pause);  // at start, before anything waits for us
+    error = write_number(path, value);
+  }
+  if (error) {
+    log::debug("oom_score_adj cannot be set", {kv("wanted", value), kv("error", *error)});
+  }
 }
 
 }  // namespace shunt::app

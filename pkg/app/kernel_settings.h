@@ -1,18 +1,41 @@
-// Sets what the configuration asks of the kernel's connection tracking (spec/config.md §8), at
-// start, each value only where the kernel has another one: in a container /proc/sys is often
-// read-only, which does no harm when somebody privileged (`--init-only`) was there before.
+// Sets what the configuration asks of the kernel (spec/config.md §8), at start: connection
+// tracking, each value only where the kernel has another one, and how unlikely the kernel ends us.
+//
+// In a container /proc/sys is often read-only. That is no reason to leave a node without Services:
+// what cannot be set stays as it is, and the log says so once each. (kube-proxy ends there.)
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "base/result.h"
 #include "config/options.h"
 
 namespace shunt::app {
 
-// The error names the setting, what it is and what was wanted. Every failure is one: with limits
-// that are not those of the configuration a busy node would lose connections for no visible reason.
-// `root` is put before /proc and /sys.
-Result<> set_up_conntrack(const config::Conntrack& wanted, const std::string& root = "");
+struct UnwrittenSetting {
+  std::string path;
+  std::optional<std::int64_t> current;  // none: cannot be read either
+  std::int64_t wanted = 0;
+  std::string error;  // what the kernel said
+  std::string how;    // how to get it
+};
+
+// Answers with what could not be set. `root` is put before /proc and /sys.
+std::vector<UnwrittenSetting> set_up_conntrack(
+    const config::Conntrack& wanted, const std::string& root = "");
+
+// One warning each.
+void warn_of(const std::vector<UnwrittenSetting>& settings);
+// For --init-only, which has nothing to go on with: all of them in one error.
+Result<> refuse(const std::vector<UnwrittenSetting>& settings);
+
+// Tries twice; a failure is a line for the curious, since nothing depends on it.
+void set_oom_score_adj(
+    std::int32_t value,
+    const std::string& root = "",
+    std::chrono::milliseconds pause = std::chrono::milliseconds(100));
 
 }  // namespace shunt::app

@@ -1,0 +1,40 @@
+// The kernel's side of the daemon, as the options want it: a back end for each address family, who
+// removes stale UDP flows, and probes that look at the tables from outside. nftables is the only
+// mode of this release.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "backend/conntrack/reconciler.h"
+#include "backend/nft/probe.h"
+#include "base/result.h"
+#include "config/options.h"
+#include "sync/sync_loop.h"
+
+namespace shunt::app {
+
+struct Kernel {
+  std::vector<sync::FamilyBackend> backends;
+  std::unique_ptr<backend::conntrack::Reconciler> reconciler;
+};
+
+// IPv4, and IPv6 where the host has it (spec/config.md §6).
+std::vector<net::Family> families_of_host();
+
+Result<Kernel> open_kernel(
+    const config::Options& options, backend::conntrack::Reconciler::OnPass on_pass);
+
+using Probes = std::map<net::Family, std::unique_ptr<backend::nft::Probe>>;
+Result<Probes> open_probes(const config::Options& options);
+
+// --cleanup: every table of ours, of both families, and the snapshot; --cleanup-kube-proxy: what
+// kube-proxy left. Does as much as it can; the error names what it could not.
+Result<> clean_up(const config::Options& options);
+
+// Removes kube-proxy's rules if there are any, once ours are in force, and says what went. Blocks
+// for as long as iptables takes; `stop_fd` ends it.
+void take_over_from_kube_proxy(int stop_fd);
+
+}  // namespace shunt::app

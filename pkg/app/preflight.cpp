@@ -1,0 +1,120 @@
+#include "app/preflight.h"
+
+#include <linux/capability.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <ios>
+
+#include "netlink/messages.h"
+#include "netlink/socket.h"
+
+namespace shunt::app {
+namespace {
+
+std::optional<bool> has_net_admin(const std::string& root) {
+  std::ifstream status(root + "/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    if (word == "CapEff:") {
+      std::uint64_t capabilities = 0;
+      if (status >> std::hex >> capabilities) {
+        return (capabilities >> CAP_NET_ADMIN & 1U) != 0;
+      }
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+// The number of nf_tables' generation: the smallest question there is. It makes the kernel load the
+// module where it may.
+std::optional<bool> answers_nf_tables() {
+  auto socket = netlink::Socket::open();
+  if (!socket) {
+    const int error = socket.error().sys_errno;
+    return error == EPROTONOSUPPORT || error == EAFNOSUPPORT ? std::optional(false) : std::nullopt;
+  }
+  netlink::Messages question(NFNL_SUBSYS_NFTABLES);
+  question.begin(NFT_MSG_GETGEN, 0, AF_UNSPEC);
+  question.end();
+  question.ask_for_answer();
+  std::vector<netlink::MessageError> errors;
+  bool answered = false;
+  const auto asked = (*socket)->ask(question, errors, [&](auto) { answered = true; });
+  if (!asked || (!answered && errors.empty())) {
+    return std::nullopt;
+  }
+  if (answered) {
+    return true;
+  }
+  // Without the right to ask, nothing is known. A subsystem that is not there is EINVAL.
+  const int error = errors.front().sys_errno;
+  return error == EPERM || error == EACCES ? std::nullopt : std::optional(false);
+}
+
+std::optional<bool> is_on(const std::string& path) {
+  int value = 0;
+  return std::ifstream(path) >> value ? std::optional(value != 0) : std::nullopt;
+}
+
+std::optional<bool> has_conntrack(const std::string& root) {
+  if (::access((root + "/proc/sys/net").c_str(), F_OK) != 0) {
+    return std::nullopt;  // no /proc to tell
+  }
+  return ::access((root + "/proc/sys/net/netfilter").c_str(), F_OK) == 0;
+}
+
+}  // namespace
+
+std::vector<Finding> preflight(const Facts& facts) {
+  std::vector<Finding> findings;
+  if (facts.net_admin == false) {
+    findings.push_back(
+        {true,
+         "the capability CAP_NET_ADMIN is missing",
+         "add NET_ADMIN to the container's securityContext.capabilities.add, or run as root"});
+  }
+  if (facts.nf_tables == false) {
+    findings.push_back(
+        {false,
+         "the kernel has no nf_tables",
+         "load the module nf_tables on the host (modprobe nf_tables), or use a kernel with "
+         "CONFIG_NF_TABLES"});
+  }
+  if (facts.conntrack == false) {
+    findings.push_back(
+        {false,
+         "the kernel has no connection tracking (/proc/sys/net/netfilter is missing)",
+         "load the module nf_conntrack on the host (modprobe nf_conntrack), or use a kernel with "
+         "CONFIG_NF_CONNTRACK"});
+  }
+  const auto forwarding = [&](std::optional<bool> on, const char* family, const char* sysctl) {
+    if (on == false) {
+      findings.push_back(
+          {false,
+           std::string(family) + " forwarding is off, so pods do not reach Services of other nodes",
+           std::string("set ") + sysctl + " to 1 on the host; most network plugins do"});
+    }
+  };
+  forwarding(facts.ipv4_forwarding, "IPv4", "net.ipv4.ip_forward");
+  forwarding(facts.ipv6_forwarding, "IPv6", "net.ipv6.conf.all.forwarding");
+  return findings;
+}
+
+Facts gather_facts(const std::string& root) {
+  Facts facts;
+  facts.net_admin = has_net_admin(root);
+  facts.nf_tables = answers_nf_tables();
+  facts.conntrack = has_conntrack(root);
+  facts.ipv4_forwarding = is_on(root + "/proc/sys/net/ipv4/ip_forward");
+  facts.ipv6_forwarding = is_on(root + "/proc/sys/net/ipv6/conf/all/forwarding");
+  return facts;
+}
+
+}  // namespace shunt::app

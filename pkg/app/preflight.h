@@ -1,0 +1,33 @@
+// What must be so before the daemon can do anything, looked at once at start: a missing capability
+// or kernel feature is named with the way to get it, instead of as an EPERM from some corner later.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shunt::app {
+
+// What cannot be found out is unknown, and no reason to stop.
+struct Facts {
+  std::optional<bool> net_admin;  // CAP_NET_ADMIN is in effect
+  std::optional<bool> nf_tables;  // the kernel answers nf_tables requests
+  std::optional<bool> conntrack;
+  std::optional<bool> ipv4_forwarding;
+  std::optional<bool> ipv6_forwarding;  // unknown also where there is no IPv6
+};
+
+struct Finding {
+  bool fatal = false;
+  std::string what;
+  std::string how;  // to get it
+  bool operator==(const Finding&) const = default;
+};
+
+// Pure. That nf_tables is missing is fatal only for a mode that needs it, which decide_mode() says.
+std::vector<Finding> preflight(const Facts& facts);
+
+// Reads /proc and asks the kernel. `root` is put before /proc.
+Facts gather_facts(const std::string& root = "");
+
+}  // namespace shunt::app
