@@ -2,6 +2,7 @@
 #include "runner/compare.h"
 #include "runner/kinds.h"
 #include "runner/objects.h"
+#include "runner/service_health_kind.h"
 
 namespace shunt::conformance {
 namespace {
@@ -94,8 +95,15 @@ class Agent {
 }  // namespace
 
 CaseResult run_health(const json& test_case, const RunOptions&) {
-  if (test_case.at("subject") != "proxy-health") {
-    return {Outcome::Skipped, {"the per-service health servers are not built yet"}};
+  const std::string subject = test_case.at("subject");
+  if (subject == "service-health") {
+    return run_service_health(test_case);
+  }
+  if (subject == "service-health-objects") {
+    return run_service_health_objects(test_case);
+  }
+  if (subject != "proxy-health") {
+    return {Outcome::Skipped, {"a subject that this runner does not know: " + subject}};
   }
   CaseResult result;
   Agent agent(test_case.at("settings"));

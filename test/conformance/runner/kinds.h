@@ -9,7 +9,7 @@ namespace shunt::conformance {
 CaseResult run_topology(const nlohmann::json& test_case, const RunOptions& options);
 CaseResult run_endpoint_merge(const nlohmann::json& test_case, const RunOptions& options);
 CaseResult run_service_model(const nlohmann::json& test_case, const RunOptions& options);
-// Skips what needs the per-service health servers.
+// Of Services' health ports over real sockets where it may make a network namespace.
 CaseResult run_health(const nlohmann::json& test_case, const RunOptions& options);
 CaseResult run_node_config(const nlohmann::json& test_case, const RunOptions& options);
 

@@ -88,7 +88,7 @@ json node_port_addresses(const json& input) {
 json node_port_primary(const json& input) {
   const auto options =
       options_from({"--nodeport-addresses=" + input.at("nodePortAddresses")[0].get<std::string>()});
-  if (!options || !options->node_port_addresses.empty()) {
+  if (!options || options->node_port_addresses.kind != config::NodePortAddresses::Kind::Primary) {
     return {{"ranges", "the setting was not taken for primary"}};
   }
   const auto own = node::own_addresses(ips_of(input.at("nodeIPs")), options->bind_address);
@@ -212,7 +212,7 @@ json node_change(const json& input) {
   observe(input.at("before"), store);
   const std::vector<std::string> before = store.node()->pod_cidrs;
   observe(input.at("after"), store);
-  return {{"restart", node::needs_restart(input.at("needsPodCIDRs"), before, store.node())}};
+  return {{"restart", node::pod_cidrs_changed(input.at("needsPodCIDRs"), before, store.node())}};
 }
 
 json topology_labels(const json& input) {
