@@ -126,15 +126,21 @@ void World::kill_server() {
 
 void World::start_daemon() {
   lab::ProcessSpec spec;
-  spec.argv = {
-      program("kube-shunt"),
-      "--kubeconfig",
-      directory_ + "/pki/kubeconfig",
-      "--hostname-override",
-      "edge-a",
-      "--conntrack-max-per-core=0",  // a network namespace may not set the machine's limit
-      "--status-socket",
-      directory_ + "/status"};
+  spec.argv = options_.daemon_prefix;
+  for (const std::string& argument :
+       {options_.daemon_program.empty() ? program("kube-shunt")
+                                        : directory_ + "/" + options_.daemon_program,
+        std::string("--kubeconfig"),
+        directory_ + "/" + options_.kubeconfig,
+        std::string("--hostname-override=edge-a"),
+        std::string("--proxy-mode=nftables"),
+        std::string("--conntrack-max-per-core=0"),  // a namespace may not set the machine's limit
+        "--status-socket=" + directory_ + "/status"}) {
+    spec.argv.push_back(argument);
+  }
+  if (!options_.config_file.empty()) {
+    spec.argv.push_back("--config=" + directory_ + "/" + options_.config_file);
+  }
   spec.argv.insert(spec.argv.end(), options_.daemon_flags.begin(), options_.daemon_flags.end());
   spec.log_file = directory_ + "/daemon.log";
   daemon_.emplace(lab_.node(), spec);
@@ -200,6 +206,28 @@ std::string World::daemon_log() const {
   std::stringstream out;
   out << std::ifstream(directory_ + "/daemon.log").rdbuf();
   return out.str();
+}
+
+void World::await_log(const std::string& text, std::size_t times) const {
+  wait_for(
+      [&] {
+        const std::string log = daemon_log();
+        std::size_t seen = 0;
+        for (std::size_t at = log.find(text); at != std::string::npos;
+             at = log.find(text, at + 1)) {
+          ++seen;
+        }
+        return seen >= times;
+      },
+      "\"" + text + "\" in the daemon's log");
+}
+
+lab::HttpAnswer World::get(int port, const std::string& path) const {
+  return lab::plain_http(
+      lab_.node(),
+      net::parse_socket_address("127.0.0.1:" + std::to_string(port)).value(),
+      "GET",
+      path);
 }
 
 std::string World::on_node(const std::string& command) const {

@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "netns/lab.h"
+#include "netns/plain_http.h"
 #include "netns/process.h"
 
 namespace shunt::test {
@@ -21,6 +23,10 @@ class World {
     lab::LabSpec lab = shared_pods();
     std::vector<std::string> server_flags;
     std::vector<std::string> daemon_flags;
+    std::string kubeconfig = "pki/kubeconfig";  // in directory()
+    std::string config_file;                    // in directory(): the daemon's --config
+    std::string daemon_program;                 // in directory(); "": that of this build
+    std::vector<std::string> daemon_prefix;     // a command that executes the daemon
     bool start_daemon = true;
   };
   World() : World(Options{}) {}
@@ -35,9 +41,14 @@ class World {
   const lab::Lab& lab() const { return lab_; }
 
   void start_daemon();
+  void set_daemon_prefix(std::vector<std::string> prefix) {
+    options_.daemon_prefix = std::move(prefix);
+  }
   void kill_daemon();  // -9
   int stop_daemon();   // SIGTERM; the exit status
+  void signal_daemon(int signal) const { daemon_->signal(signal); }
   pid_t daemon_pid() const { return daemon_->pid(); }
+  bool has_daemon() const { return daemon_.has_value(); }
   void start_server(bool with_emptied_watch_cache = false);
   void kill_server();
 
@@ -58,12 +69,17 @@ class World {
   // log, when it takes longer.
   nlohmann::json settle(std::chrono::milliseconds patience = std::chrono::seconds(30)) const;
   std::string daemon_log() const;
+  // Waits until the daemon's log has this text so many times.
+  void await_log(const std::string& text, std::size_t times = 1) const;
+  // What the daemon answers on one of its ports, from the node itself.
+  lab::HttpAnswer get(int port, const std::string& path) const;
+  const std::string& directory() const { return directory_; }
+  std::string program(const std::string& name) const;  // its path
 
   // Runs a shell command in the node's namespace; its output. Throws when it fails.
   std::string on_node(const std::string& command) const;
 
  private:
-  std::string program(const std::string& name) const;
   void wait_for(const std::function<bool()>& condition, const std::string& what) const;
 
   Options options_;

@@ -154,7 +154,9 @@ LoadReport load(const LoadSpec& spec, const std::stop_token& stop) {
        : answer.kind == Answer::Kind::TimedOut ? report.timed_out
                                                : report.failed);
     if (report.failures.size() < 100) {
-      report.failures.push_back(std::chrono::duration_cast<milliseconds>(asked - start));
+      report.failures.push_back(
+          {std::chrono::duration_cast<milliseconds>(asked - start),
+           std::chrono::duration_cast<milliseconds>(Clock::now() - start)});
     }
   });
   std::size_t asked = 0;

@@ -48,8 +48,12 @@ struct LoadReport {
   std::size_t refused = 0;
   std::size_t timed_out = 0;
   std::size_t failed = 0;
-  std::vector<std::chrono::milliseconds> failures;  // when, since the start: the first 100 of them
-  std::chrono::microseconds slowest{};              // of those answered
+  struct Failure {  // since the start
+    std::chrono::milliseconds begun{};
+    std::chrono::milliseconds ended{};
+  };
+  std::vector<Failure> failures;        // the first 100 of them
+  std::chrono::microseconds slowest{};  // of those answered
 
   std::size_t unanswered() const { return refused + timed_out + failed; }
   std::size_t total() const;

@@ -143,8 +143,8 @@ int ask_and_report(const Arguments& arguments, LoadSpec spec) {
   spec.question.timeout = std::chrono::milliseconds(arguments.timeout_ms);
   const LoadReport report = run_load(place_of(arguments), spec);
   std::cout << to_text(report);
-  for (const std::chrono::milliseconds when : report.failures) {
-    std::cout << "  not answered, asked after " << when.count() << " ms\n";
+  for (const LoadReport::Failure& failure : report.failures) {
+    std::cout << "  not answered, asked after " << failure.begun.count() << " ms\n";
   }
   return report.unanswered() == 0 ? 0 : 1;
 }
