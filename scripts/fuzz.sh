@@ -104,17 +104,89 @@ seed_list_decoders() { # DIRECTORY
   done
 }
 
+# The listings of iptables-save in the tests of what kube-proxy leaves, each table alone as well.
+seed_leftovers() { # DIRECTORY
+  python3 - pkg/backend/leftovers/iptables_plan_test.cpp test/leftovers/stand_ins.cpp "$1" <<'EOF'
+import pathlib, re, sys
+
+*sources, out = map(pathlib.Path, sys.argv[1:])
+texts = [text for source in sources for text in re.findall(r'R"\((.*?)\)"', source.read_text(), re.S) if "COMMIT" in text]
+tables = [table for text in texts for table in re.findall(r"^\*.*?^COMMIT\n", text, re.S | re.M)]
+for number, seed in enumerate(texts + tables):
+    (out / str(number)).write_text(seed)
+EOF
+}
+
+# kubeadm's file, and one with a value in every kind of field.
+seed_config() { # DIRECTORY
+  cp pkg/config/testdata/kubeadm/config.conf "$1/kubeadm"
+  cp test/fuzz/config-seed.yaml "$1/many"
+}
+
+# Requests as clients of the health and metrics servers send them, whole and in pieces of 17 bytes.
+seed_http_request() { # DIRECTORY
+  local number=0 request
+  for request in 'GET /healthz HTTP/1.1\r\nHost: a\r\nUser-Agent: kube-probe/1.36\r\nConnection: close\r\n\r\n' \
+    'HEAD /metrics?x=y HTTP/1.0\n\n' 'PUT /debug/flags/v HTTP/1.1\r\nContent-Length: 1\r\n\r\n4' \
+    'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'; do
+    number=$((number + 1))
+    printf '%b' "\xff$request" >"$1/whole-$number"
+    printf '%b' "\x01$request" >"$1/pieces-$number"
+  done
+}
+
+# What the recordings hold and some YAML; JSON is YAML as well.
+seed_manifests() { # DIRECTORY
+  local file name
+  for file in test/recordings/list-*.json.body test/listing/objects.yaml; do
+    name=$(basename "$file")
+    { printf '\0' && cat "$file"; } >"$1/yaml-$name"
+    { printf '\1' && cat "$file"; } >"$1/json-$name"
+  done
+  printf '\0a: &x [1, &y {b: 0x1f, c: yes}]\nd: *x\n---\n- ? k\n  : !!str 1\n- |\n  t\n...\n' >"$1/yaml-odd"
+}
+
+# An empty cluster, and one Service cut short: the fuzzer finds the rest.
+seed_snapshot() { # DIRECTORY
+  printf '\1\1n\2\0\0' >"$1/empty"
+  printf '\1\1n\2\0\1\0\2ns\1w\0\0\0\0' >"$1/service"
+}
+
+seed() { # NAME DIRECTORY
+  case $1 in
+    fuzz_config) seed_config "$2" ;;
+    fuzz_decode_json) seed_decode_json "$2" ;;
+    fuzz_decode_protobuf) seed_decode_protobuf "$2" ;;
+    fuzz_http_request) seed_http_request "$2" ;;
+    fuzz_leftovers) seed_leftovers "$2" ;;
+    fuzz_list_decoders) seed_list_decoders "$2" ;;
+    fuzz_manifests) seed_manifests "$2" ;;
+    fuzz_snapshot) seed_snapshot "$2" ;;
+  esac
+}
+
+# As many at a time as there are processors; what one says is printed when it ends.
 failed=0
+running=()
+finish_one() {
+  local name=${running[0]%%:*} pid=${running[0]##*:}
+  running=("${running[@]:1}")
+  wait "$pid" || failed=1
+  cat "$work/$name.log"
+}
 for fuzzer in build/fuzz/bin/fuzz_*; do
   name=$(basename "$fuzzer")
   mkdir "$work/$name" "$work/$name.new"
-  case $name in
-    fuzz_decode_json) seed_decode_json "$work/$name" ;;
-    fuzz_decode_protobuf) seed_decode_protobuf "$work/$name" ;;
-    fuzz_list_decoders) seed_list_decoders "$work/$name" ;;
-  esac
-  echo "== $name, ${seconds}s, $(find "$work/$name" -type f | wc -l) seeds"
-  "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -verbosity=0 \
-    -print_funcs=0 -print_final_stats=1 -artifact_prefix="$findings/$name-" "$work/$name.new" "$work/$name" || failed=1
+  seed "$name" "$work/$name"
+  [ ${#running[@]} -lt "$(nproc)" ] || finish_one
+  {
+    echo "== $name, ${seconds}s, $(find "$work/$name" -type f | wc -l) seeds"
+    "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -verbosity=0 -print_funcs=0 \
+      -print_final_stats=1 -artifact_prefix="$findings/$name-" "$work/$name.new" "$work/$name"
+  } >"$work/$name.log" 2>&1 &
+  running+=("$name:$!")
+done
+while [ ${#running[@]} -gt 0 ]; do
+  finish_one
 done
 exit $failed
