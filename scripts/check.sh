@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The checks that need no machine of their own: format, static analysis, shell scripts, the shape of the tree.
-#   scripts/check.sh [--all]    clang-tidy over what is not committed, or over all of pkg and cmd
+#   scripts/check.sh [--all]    clang-tidy over what is not committed, tests too; or over all of pkg and cmd but the tests
 # CI runs it with --all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,8 +14,11 @@ if ! clang-format-14 --dry-run -Werror "${sources[@]}" 2>/tmp/format.$$; then
 fi
 rm -f /tmp/format.$$
 
-mapfile -t scripts < <(git ls-files --cached --others --exclude-standard 'scripts/*.sh' 'test/*.sh' '.ci/*')
+mapfile -t scripts < <(git ls-files --cached --others --exclude-standard 'scripts/*.sh' 'test/*.sh' '.ci/*' 'deploy/debian/p*')
 shellcheck "${scripts[@]}" || failed=1
+
+scripts/check_deploy.sh || failed=1
+scripts/check_monitoring.sh || failed=1
 
 # The top level is exactly this.
 for entry in $(git ls-files --cached --others --exclude-standard | cut -d/ -f1 | sort -u); do
@@ -32,7 +35,7 @@ if [ ! -f build/dev/compile_commands.json ]; then
   scripts/build.sh dev >/dev/null
 fi
 if [ "$all" = --all ]; then
-  mapfile -t tidy < <(git ls-files --cached --others --exclude-standard 'pkg/*.cpp' 'cmd/*.cpp')
+  mapfile -t tidy < <(git ls-files --cached --others --exclude-standard 'pkg/*.cpp' 'cmd/*.cpp' | grep -v '_test\.cpp$')
 else
   mapfile -t tidy < <(git diff --name-only --diff-filter=d HEAD -- '*.cpp' && git ls-files --others --exclude-standard '*.cpp')
 fi

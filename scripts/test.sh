@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test. Ends with a line of counts; exit code 0 only if nothing failed.
-#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, another kernel, linters, a minute of fuzzing
+#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, another kernel, linters, some fuzzing
 #   scripts/test.sh --quick    the dev build only, on this kernel, no linters, no fuzzing
 # Tests that need root (network namespaces, nftables) say SKIP without it.
 set -uo pipefail
@@ -14,37 +14,42 @@ else
 fi
 
 results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+trap '[ -z "${endurance:-}" ] || kill "$endurance" 2>/dev/null; rm -rf "$results"' EXIT
 failed_steps=()
 passed=0 failed=0 skipped=0
 started=$SECONDS
 
 step() { # step NAME COMMAND...: a step that counts as one test
-  local name=$1
+  local name=$1 answer=0
   shift
   echo
   echo "== $name"
-  if "$@"; then
+  if "$@" 2>&1 | tee "$results/step"; then # pipefail: the command's own answer
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
     failed_steps+=("$name")
+    answer=1
   fi
+  # What a step could not do for lack of a tool.
+  local skips
+  skips=$(grep -c '^SKIP: ' "$results/step")
+  skipped=$((skipped + skips))
+  sed -n "s/^SKIP: /$name\t/p" "$results/step" >>"$results/skips"
+  return "$answer"
 }
 
-catch2() { # catch2 KIND PROGRAM [ARGUMENT...]: counts what the program reports
-  local kind=$1 program=$2
+run_catch2() { # run_catch2 REPORT LOG PROGRAM [ARGUMENT...]
+  local report=$1 log=$2
   shift 2
-  local report="$results/$kind-$program.xml"
-  echo
-  echo "== $kind $program"
-  local begin=$SECONDS
-  if ! "build/$kind/bin/$program" -r console::out=- -r "junit::out=$report" "$@" >"$results/log" 2>&1; then
-    tail -n 120 "$results/log"
-  fi
+  "$@" -r console::out=- -r "junit::out=$report" >"$log" 2>&1
+}
+
+count_catch2() { # count_catch2 NAME REPORT LOG SECONDS: counts what a program reported
+  local name=$1 report=$2 log=$3 seconds=$4
   # A program that died leaves no report, or half of one.
   local counts
-  if counts=$(python3 - "$report" "$results/skips" "$kind $program" <<'PYTHON'
+  if counts=$(python3 - "$report" "$results/skips" "$name" <<'PYTHON'
 import sys, xml.etree.ElementTree as tree
 report, skips, name = sys.argv[1:]
 tests = fails = skipped = 0
@@ -62,15 +67,44 @@ PYTHON
   ); then
     local p f s
     read -r p f s <<<"$counts"
-    echo "$p passed, $f failed, $s skipped in $((SECONDS - begin)) s"
+    [ "$f" -eq 0 ] || tail -n 120 "$log"
+    echo "$p passed, $f failed, $s skipped in $seconds s"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    [ "$f" -eq 0 ] || failed_steps+=("$kind $program")
+    [ "$f" -eq 0 ] || failed_steps+=("$name")
   else
-    tail -n 120 "$results/log"
-    echo "$program died"
+    tail -n 120 "$log"
+    echo "$name died"
     failed=$((failed + 1))
-    failed_steps+=("$kind $program died")
+    failed_steps+=("$name died")
   fi
+}
+
+catch2() { # catch2 KIND PROGRAM [ARGUMENT...]
+  local kind=$1 program=$2
+  shift 2
+  local report="$results/$kind-$program.xml" begin=$SECONDS
+  echo
+  echo "== $kind $program"
+  run_catch2 "$report" "$results/log" "build/$kind/bin/$program" "$@"
+  count_catch2 "$kind $program" "$report" "$results/log" $((SECONDS - begin))
+}
+
+# The minutes of load in test/daemon/endurance_test.cpp are waiting, most of them: they go beside the next build.
+endurance=''
+begin_endurance() {
+  SHUNT_ENDURANCE_SECONDS=${SHUNT_ENDURANCE_SECONDS:-60} run_catch2 "$results/endurance.xml" "$results/endurance.log" \
+    build/dev/bin/test_daemon 'endurance*' &
+  endurance=$!
+  endurance_began=$SECONDS
+}
+end_endurance() {
+  [ -n "$endurance" ] || return 0
+  wait "$endurance"
+  echo
+  echo "== endurance"
+  grep -E '^(after|[0-9]+ x) nft flush' "$results/endurance.log"
+  count_catch2 endurance "$results/endurance.xml" "$results/endurance.log" $((SECONDS - endurance_began))
+  endurance=''
 }
 
 conformance() { # conformance NAME ARGUMENT...: cases of the bank, with the runner of the dev build
@@ -130,7 +164,11 @@ programs() { # the Catch2 programs of a build; those with network namespaces las
 run_tests() {
   local kind=$1 program
   for program in $(programs "$kind"); do
-    catch2 "$kind" "$program"
+    if [ "$kind $program" = "dev test_daemon" ]; then
+      catch2 "$kind" "$program" '~endurance*'
+    else
+      catch2 "$kind" "$program"
+    fi
   done
 }
 
@@ -140,18 +178,26 @@ step "build dev" scripts/build.sh dev && {
   # Our own daemon as if it were somebody else's agent: what the runner does for those.
   conformance "as a foreign agent" test/conformance --filter packet-flow-cluster-ip --no-status-socket
   count_cases "the tables as nft prints them" test/listing/listing.sh
+  begin_endurance
 }
+[ "$mode" != --quick ] || end_endurance
 if [ "$mode" != --quick ]; then
-  # The daemon and the tests of it under the sanitizers; the tests of the test tools need them less.
+  # The daemon and the tests of it under the sanitizers; the tests of the test tools need them less, and
+  # where no thread is started there is no race.
   for kind in asan tsan; do
-    step "build $kind" scripts/build.sh "$kind" product_tests && {
-      run_tests "$kind"
+    tests=product_tests
+    [ $kind = asan ] || tests=threaded_tests
+    step "build $kind" scripts/build.sh "$kind" $tests
+    built=$?
+    end_endurance # a daemon under a sanitizer wants the machine for itself
+    [ $built -eq 0 ] && {
+      SHUNT_ENDURANCE_SECONDS=4 SHUNT_OUTAGE_SECONDS=6 run_tests "$kind"
       conformance "$kind" test/conformance --kinds packet-flow --agent "build/$kind/bin/kube-shunt" --patience 3
     }
   done
   vm_conformance "SCTP, Debian's kernel" test/conformance --needs sctp
   step "linters" scripts/check.sh --all
-  step "fuzz for a minute" scripts/fuzz.sh 60
+  step "fuzz for half a minute each" scripts/fuzz.sh 30
 fi
 
 echo
