@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace shunt::kube {
 namespace {
 
@@ -23,28 +25,6 @@ std::size_t ascii_prefix(std::string_view bytes) {
   return at;
 }
 
-// Of a character that is not ASCII; 0 when it is malformed. The bounds of the second byte exclude
-// overlong forms (E0, F0), surrogates (ED) and what lies above U+10FFFF (F4).
-std::size_t length_of_character(std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || bytes.size() < length) {
-    return 0;
-  }
-  const unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < least || byte(1) > most) {
-    return 0;
-  }
-  for (std::size_t i = 2; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) {
-      return 0;
-    }
-  }
-  return length;
-}
-
 }  // namespace
 
 bool is_utf8(std::string_view bytes) {
@@ -53,7 +33,7 @@ bool is_utf8(std::string_view bytes) {
     if (bytes.empty()) {
       return true;
     }
-    const std::size_t length = length_of_character(bytes);
+    const std::size_t length = utf8_length(bytes);
     if (length == 0) {
       return false;
     }
