@@ -1,14 +1,10 @@
 #include "apiserver/reflector.h"
 
-#include <pthread.h>
-
-#include <thread>
-
 #include "apiserver/http_stream.h"
 #include "apiserver/list_watch.h"
 #include "apiserver/stop_waiter.h"
 #include "base/log.h"
-#include "base/wake_fd.h"
+#include "base/stoppable_thread.h"
 
 namespace shunt::apiserver {
 
@@ -16,36 +12,26 @@ template <typename T>
 class Reflector<T>::Impl {
  public:
   Impl(Connector& connector, ReflectorOptions options, Outbox& outbox)
-      : waiter_(stop_.fd()),
+      : waiter_(thread_.stop_fd()),
         stream_(
             connector,
-            {.stall_timeout = options.stall_timeout, .limits = {}, .stop_fd = stop_.fd()}),
+            {.stall_timeout = options.stall_timeout, .limits = {}, .stop_fd = thread_.stop_fd()}),
         list_watch_(std::move(options), stream_, waiter_, seeded_random(), outbox) {}
   ~Impl() { stop(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
   void start() {
-    if (!thread_.joinable()) {
-      stop_.clear();
-      thread_ = std::thread([this] { list_watch_.run(); });
-      (void)::pthread_setname_np(thread_.native_handle(), "watch");  // for ps only
-    }
+    thread_.start("watch", [this] { list_watch_.run(); });
   }
-  void stop() {
-    stop_.ring();
-    if (thread_.joinable()) {
-      thread_.join();
-    }
-  }
+  void stop() { thread_.stop(); }
   ReflectorStatus status() const { return list_watch_.status(); }
 
  private:
-  WakeFd stop_;
+  StoppableThread thread_;  // before what waits on its descriptor
   StopWaiter waiter_;
   HttpStream stream_;
   ListWatch<T> list_watch_;
-  std::thread thread_;
 };
 
 template <typename T>

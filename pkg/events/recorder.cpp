@@ -1,16 +1,14 @@
 #include "events/recorder.h"
 
-#include <pthread.h>
-
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "apiserver/deadline.h"
 #include "apiserver/http_stream.h"
 #include "apiserver/stop_waiter.h"
+#include "base/stoppable_thread.h"
 #include "base/wake_fd.h"
 #include "events/aggregator.h"
 
@@ -27,8 +25,10 @@ Times now() { return {std::chrono::system_clock::now(), Clock::now()}; }
 class Recorder::Impl {
  public:
   Impl(apiserver::Connector& connector, SenderOptions options)
-      : waiter_(stop_.fd()),
-        stream_(connector, {.stall_timeout = kStallTimeout, .limits = {}, .stop_fd = stop_.fd()}),
+      : waiter_(thread_.stop_fd()),
+        stream_(
+            connector,
+            {.stall_timeout = kStallTimeout, .limits = {}, .stop_fd = thread_.stop_fd()}),
         sender_(std::move(options), stream_, waiter_, seeded_random()),
         aggregator_(seeded_random()) {}
   ~Impl() { stop(); }
@@ -36,18 +36,9 @@ class Recorder::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void start() {
-    if (!thread_.joinable()) {
-      stop_.clear();
-      thread_ = std::thread([this] { run(); });
-      (void)::pthread_setname_np(thread_.native_handle(), "events");  // for ps only
-    }
+    thread_.start("events", [this] { run(); });
   }
-  void stop() {
-    stop_.ring();
-    if (thread_.joinable()) {
-      thread_.join();
-    }
-  }
+  void stop() { thread_.stop(); }
 
   void record(const kube::Notice& notice) {
     bool ring = false;
@@ -92,7 +83,7 @@ class Recorder::Impl {
       } else {
         // How it ends does not matter: everything is looked at again.
         (void)apiserver::wait_until_ready(
-            work_.fd(), apiserver::Readiness::Read, {upkeep_at, stop_.fd()});
+            work_.fd(), apiserver::Readiness::Read, {upkeep_at, thread_.stop_fd()});
         work_.clear();
       }
     }
@@ -122,12 +113,11 @@ class Recorder::Impl {
     status_.given_up += outcome == Outcome::GivenUp ? 1 : 0;
   }
 
-  WakeFd stop_;
+  StoppableThread thread_;  // before what waits on its descriptor
   WakeFd work_;
   apiserver::StopWaiter waiter_;
   apiserver::HttpStream stream_;
   Sender sender_;  // the thread's
-  std::thread thread_;
 
   mutable std::mutex mutex_;  // held for moments, never over I/O
   Aggregator aggregator_;

@@ -1,18 +1,16 @@
 #include "manifests/source.h"
 
 #include <poll.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <array>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/directory_watch.h"
 #include "base/log.h"
-#include "base/wake_fd.h"
+#include "base/stoppable_thread.h"
 #include "manifests/directory.h"
 
 namespace shunt::manifests {
@@ -44,18 +42,9 @@ class Source::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void start() {
-    if (!thread_.joinable()) {
-      stop_.clear();
-      thread_ = std::thread([this] { run(); });
-      (void)::pthread_setname_np(thread_.native_handle(), "manifests");  // for ps only
-    }
+    thread_.start("manifests", [this] { run(); });
   }
-  void stop() {
-    stop_.ring();
-    if (thread_.joinable()) {
-      thread_.join();
-    }
-  }
+  void stop() { thread_.stop(); }
   SourceStatus status() const {
     const std::lock_guard lock(mutex_);
     return status_;
@@ -92,7 +81,8 @@ class Source::Impl {
   }
 
   Woken wait(int fd, Millis patience) const {
-    std::array<pollfd, 2> fds{{{stop_.fd(), POLLIN, 0}, {fd, POLLIN, 0}}};  // -1 is passed over
+    std::array<pollfd, 2> fds{
+        {{thread_.stop_fd(), POLLIN, 0}, {fd, POLLIN, 0}}};  // -1 is passed over
     const auto until = Clock::now() + patience;
     for (;;) {
       const auto left = std::chrono::ceil<Millis>(until - Clock::now());
@@ -160,9 +150,8 @@ class Source::Impl {
   Outboxes outboxes_;
   Directory directory_;  // this and the next two: the thread's
   bool delivered_ = false;
-  std::string said_;  // why the directory cannot be listed
-  WakeFd stop_;
-  std::thread thread_;
+  std::string said_;        // why the directory cannot be listed
+  StoppableThread thread_;  // before what waits on its descriptor
   mutable std::mutex mutex_;
   SourceStatus status_;
 };
