@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "health/interface_addresses.h"
 #include "health/listen_addresses.h"
+#include "netlink/interface_addresses.h"
 #include "node/node_port_ranges.h"
 
 namespace shunt::app {
@@ -33,9 +33,12 @@ void Watcher::place(net::Family family) {
   if (here.ranges.empty()) {
     return;  // not planned yet
   }
-  // Whoever answers on all addresses need not know them.
-  const auto interfaces =
-      node::match_all(here.ranges) ? std::nullopt : health::interface_addresses();
+  std::optional<std::vector<net::IpAddress>> interfaces;
+  if (!node::match_all(here.ranges)) {  // whoever answers on all addresses need not know them
+    if (auto found = netlink::interface_addresses()) {
+      interfaces = std::move(*found);
+    }
+  }
   services_.set_addresses(family, health::listen_addresses(family, here.ranges, interfaces));
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "health/interface_addresses.h"
 #include "health/listen_addresses.h"
 #include "http/testing/client.h"
 #include "node/node_port_ranges.h"
@@ -242,12 +241,6 @@ TEST_CASE("where health ports listen") {
   CHECK(
       listen_addresses(Family::IPv4, std::vector{node_v4}, std::nullopt) ==
       std::vector{ip("0.0.0.0")});
-}
-
-TEST_CASE("this host has a loopback address") {
-  const auto addresses = interface_addresses();
-  REQUIRE(addresses);
-  CHECK(std::ranges::find(*addresses, ip("127.0.0.1")) != addresses->end());
 }
 
 }  // namespace

@@ -1,19 +1,21 @@
-#include "health/interface_addresses.h"
+#include "netlink/interface_addresses.h"
 
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "base/handle.h"
 
-namespace shunt::health {
+namespace shunt::netlink {
 
-std::optional<std::vector<net::IpAddress>> interface_addresses() {
+Result<std::vector<net::IpAddress>> interface_addresses() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) {
-    return std::nullopt;
+    return fail(Errc::Again, "addresses of this node: " + std::string(std::strerror(errno)), errno);
   }
   const Handle<ifaddrs, ::freeifaddrs> list(first);
   std::vector<net::IpAddress> out;
@@ -39,4 +41,4 @@ std::optional<std::vector<net::IpAddress>> interface_addresses() {
   return out;
 }
 
-}  // namespace shunt::health
+}  // namespace shunt::netlink

@@ -1,14 +1,15 @@
-// The addresses of this host's interfaces, loopback among them.
+// The addresses of this host's interfaces as they are now, loopback among them, for threads that
+// ask once in a while. route.h has them with word of their changes.
 #pragma once
 
-#include <optional>
 #include <vector>
 
+#include "base/result.h"
 #include "net/ip_address.h"
 
-namespace shunt::health {
+namespace shunt::netlink {
 
-// Sorted, of both families. Nothing when the kernel does not say.
-std::optional<std::vector<net::IpAddress>> interface_addresses();
+// Sorted, each once, of both families. Any thread.
+Result<std::vector<net::IpAddress>> interface_addresses();
 
-}  // namespace shunt::health
+}  // namespace shunt::netlink

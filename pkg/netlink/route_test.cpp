@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
@@ -15,6 +16,7 @@
 
 #include "base/backoff.h"
 #include "base/subprocess.h"
+#include "netlink/interface_addresses.h"
 
 namespace shunt::netlink {
 namespace {
@@ -154,6 +156,12 @@ TEST_CASE("words that the kernel dropped are made good by reading again") {
     CHECK(monitor.addresses().size() == kAddresses + 1);
     CHECK_FALSE(monitor.take_changes());
   });
+}
+
+TEST_CASE("this host has a loopback address") {
+  const auto addresses = interface_addresses();
+  REQUIRE(addresses);
+  CHECK(std::ranges::find(*addresses, net::parse_ip("127.0.0.1").value()) != addresses->end());
 }
 
 }  // namespace

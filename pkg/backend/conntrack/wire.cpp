@@ -1,6 +1,5 @@
 #include "backend/conntrack/wire.h"
 
-#include <ifaddrs.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
@@ -13,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "base/handle.h"
+#include "netlink/interface_addresses.h"
 
 namespace shunt::backend::conntrack {
 namespace {
@@ -111,27 +110,6 @@ Attributes only_udp() {
   out.end_nest(protocol);
   out.end_nest(tuple);
   return out;
-}
-
-std::optional<net::IpAddress> ip_of(const sockaddr* address) {
-  net::IpAddress ip;
-  if (address == nullptr) {
-    return std::nullopt;
-  }
-  if (address->sa_family == AF_INET) {
-    sockaddr_in v4{};
-    std::memcpy(&v4, address, sizeof v4);
-    std::memcpy(ip.bytes.data(), &v4.sin_addr, ip.size());
-    return ip;
-  }
-  if (address->sa_family == AF_INET6) {
-    sockaddr_in6 v6{};
-    std::memcpy(&v6, address, sizeof v6);
-    ip.family = net::Family::IPv6;
-    std::memcpy(ip.bytes.data(), &v6.sin6_addr, ip.size());
-    return ip;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -266,19 +244,11 @@ FlowTable::Removal KernelFlowTable::remove(net::Family family, std::span<const F
 }
 
 Result<LocalAddresses> KernelFlowTable::local_addresses() {
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) {
-    return fail(Errc::Again, "addresses of this node: " + std::string(std::strerror(errno)), errno);
-  }
-  const Handle<ifaddrs, ::freeifaddrs> all(first);
-  LocalAddresses out;
-  for (const ifaddrs* at = all.get(); at != nullptr; at = at->ifa_next) {
-    const auto ip = ip_of(at->ifa_addr);
-    if (ip && !net::is_loopback(*ip)) {
-      out.insert(*ip);
-    }
-  }
-  return out;
+  return netlink::interface_addresses().map([](const std::vector<net::IpAddress>& all) {
+    LocalAddresses out(all.begin(), all.end());
+    std::erase_if(out, [](const net::IpAddress& ip) { return net::is_loopback(ip); });
+    return out;
+  });
 }
 
 }  // namespace shunt::backend::conntrack
