@@ -94,8 +94,6 @@ Result<> Listener::receive(const std::function<void(const Notification&)>& each)
       each(
           {static_cast<std::uint16_t>(NFNL_MSG_TYPE(message->nlmsg_type)),
            payload[offsetof(nfgenmsg, nfgen_family)],
-           message->nlmsg_seq,
-           message->nlmsg_pid,
            {payload + sizeof(nfgenmsg), length - sizeof(nfgenmsg)}});
     }
   }

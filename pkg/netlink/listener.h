@@ -19,10 +19,8 @@
 namespace shunt::netlink {
 
 struct Notification {
-  std::uint16_t type = 0;      // of the subsystem: NFT_MSG_*
-  std::uint8_t family = 0;     // NFPROTO_*
-  std::uint32_t sequence = 0;  // of the request that made the change
-  std::uint32_t port = 0;      // of the socket that asked for it
+  std::uint16_t type = 0;   // of the subsystem: NFT_MSG_*
+  std::uint8_t family = 0;  // NFPROTO_*
   std::span<const std::uint8_t> attributes;
 };
 

@@ -74,7 +74,7 @@ void take_elements(
   }
   netlink::for_each_attribute(*list, [&](std::uint16_t, AttributeBytes item) {
     out.changes.push_back(change);
-    out.changes.back().element.key = key_of(item);
+    out.changes.back().key = key_of(item);
   });
 }
 

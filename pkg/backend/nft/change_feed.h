@@ -24,7 +24,7 @@ struct ForeignChange {
   enum class Of : std::uint8_t { Table, Set, Chain, Rule, Element } of = Of::Table;
   bool removed = false;
   std::string name;  // of the set or chain; of a rule its chain, of an element its set
-  Element element;   // only the key, for which nothing need be known of the set
+  KeyBytes key;      // of an element
 };
 
 struct ForeignChanges {

@@ -43,14 +43,6 @@ bool holds_frontends(const Set& set, bool node_ports) {
          set.shape == (node_ports ? KeyShape::NodePort : KeyShape::Frontend);
 }
 
-// One look-up for each, whether its neighbours are there or not.
-KeyRuns each_alone(std::vector<KeyBytes> keys) {
-  KeyRuns runs;
-  runs.lengths.assign(keys.size(), 1);
-  runs.keys = std::move(keys);
-  return runs;
-}
-
 }  // namespace
 
 bool Damage::any() const {
@@ -64,7 +56,7 @@ bool Damage::add_element(const Program& program, const ForeignChange& change) {
     return false;  // what packets remember is theirs
   }
   const net::Family family = program.family;
-  const KeyBytes& key = change.element.key;
+  const KeyBytes& key = change.key;
   if (set->interval) {
     intervals.insert(set->id);
     return true;
@@ -178,7 +170,7 @@ Result<> look_up(
         }
       }
     }
-    const Set& set = *std::ranges::find(program.sets, slot_map(place), &Set::id);
+    const Set& set = set_in(program, slot_map(place));
     if (auto done = find(set, each_alone(std::move(slots))); !done) {
       return done;
     }
@@ -194,15 +186,12 @@ Result<> look_up(
     SetId id,
     const std::set<Key>& suspects,
     const Believe& believe) {
-  const Set& set = *std::ranges::find(program.sets, id, &Set::id);
+  const Set& set = set_in(program, id);
   for (const Key& key : suspects) {
     bool there = false;
-    KeyRuns one;
-    one.keys.push_back(encode(key));
-    one.lengths.push_back(1);
-    if (auto done =
-            transport.find_elements(program.family, set, one, [&](Element&&) { there = true; });
-        !done) {
+    auto done = transport.find_elements(
+        program.family, set, each_alone({encode(key)}), [&](Element&&) { there = true; });
+    if (!done) {
       return done;
     }
     believe(key, there);

@@ -50,7 +50,7 @@ Result<> NftBackend::read_set(const Set& set) {
 }
 
 Result<> NftBackend::read_slots(Place place, bool thorough) {
-  const Set& set = *std::ranges::find(program_.sets, slot_map(place), &Set::id);
+  const Set& set = set_in(program_, slot_map(place));
   const std::vector<KernelMirror::Occupied> occupied = mirror_.occupied(place);
   std::size_t most = 0;
   for (const auto& one : occupied) {

@@ -21,8 +21,6 @@ Result<std::unique_ptr<Probe>> Probe::open(net::Family family, const ProgramSett
 Probe::Probe(Program program, std::unique_ptr<KernelTransport> transport)
     : program_(std::move(program)), transport_(std::move(transport)) {}
 
-const Set& Probe::set(SetId id) const { return *std::ranges::find(program_.sets, id, &Set::id); }
-
 Result<bool> Probe::program_is_whole() {
   return transport_->read_table(program_.family).map([&](const TableState& state) {
     return state.exists && is_whole(state, program_);
@@ -31,14 +29,11 @@ Result<bool> Probe::program_is_whole() {
 
 Result<bool> Probe::has(const desired::FrontendKey& frontend) {
   const bool node_port = desired::is_node_port(frontend);
-  KeyRuns one;
-  one.keys.push_back(encode(frontend));
-  one.lengths.push_back(1);
   bool found = false;
   auto done = transport_->find_elements(
       program_.family,
-      set(node_port ? SetId::ServiceNodePorts : SetId::ServiceIps),
-      one,
+      set_in(program_, node_port ? SetId::ServiceNodePorts : SetId::ServiceIps),
+      each_alone({encode(frontend)}),
       [&](Element&&) { found = true; });
   return done.map([&] { return found; });
 }
@@ -50,8 +45,8 @@ Result<bool> Probe::has_any() {
   }
   bool found = false;
   for (const SetId id : {SetId::ServiceIps, SetId::ServiceNodePorts}) {
-    auto done =
-        transport_->read_elements(program_.family, set(id), [&](Element&&) { found = true; });
+    auto done = transport_->read_elements(
+        program_.family, set_in(program_, id), [&](Element&&) { found = true; });
     if (!done) {
       return tl::unexpected(done.error());
     }
@@ -62,9 +57,10 @@ Result<bool> Probe::has_any() {
 Result<std::vector<Probe::Connections>> Probe::new_connections() {
   std::map<std::pair<std::string, net::Protocol>, std::uint64_t> sums;
   for (const SetId id : {SetId::ServiceIps, SetId::ServiceNodePorts}) {
+    const Set& set = set_in(program_, id);
     auto done = transport_->read_counters(
-        program_.family, set(id), [&](Element&& element, std::uint64_t packets) {
-          if (const auto key = decode_frontend(program_.family, set(id).shape, element.key)) {
+        program_.family, set, [&](Element&& element, std::uint64_t packets) {
+          if (const auto key = decode_frontend(program_.family, set.shape, element.key)) {
             sums[{std::move(element.text), key->protocol}] += packets;
           }
         });

@@ -35,7 +35,6 @@ class Probe {
 
  private:
   Probe(Program program, std::unique_ptr<KernelTransport> transport);
-  const Set& set(SetId id) const;
 
   Program program_;
   std::unique_ptr<KernelTransport> transport_;

@@ -7,6 +7,7 @@
 // §3; spec/nftables.md §8).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <compare>
@@ -226,6 +227,11 @@ struct Program : Fragment {
   std::string comment;  // of the table; holds the version: a hash of the rest
   bool operator==(const Program&) const = default;
 };
+
+// The set that has this id in the program; a program has all of them.
+inline const Set& set_in(const Fragment& program, SetId id) {
+  return *std::ranges::find(program.sets, id, &Set::id);
+}
 
 // Elements to delete and to add, by set; within a transaction sets are emptied first, and every
 // deletion comes before every addition.

@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -45,6 +46,13 @@ struct KeyRuns {
   std::vector<KeyBytes> keys;
   std::vector<std::size_t> lengths;  // of the runs; their sum is the number of keys
 };
+// One run for each, so that it is looked up whether its neighbours are there or not.
+inline KeyRuns each_alone(std::vector<KeyBytes> keys) {
+  KeyRuns runs;
+  runs.lengths.assign(keys.size(), 1);
+  runs.keys = std::move(keys);
+  return runs;
+}
 
 class Transport {
  public:

@@ -147,8 +147,7 @@ void put_changes(netlink::Batch& batch, const Program& program, const ElementCha
   for (const SetId emptied : changes.emptied) {
     batch.begin(NFT_MSG_DELSETELEM, 0, family);  // without a list: all of them
     batch.put_string(NFTA_SET_ELEM_LIST_TABLE, kTable);
-    batch.put_string(
-        NFTA_SET_ELEM_LIST_SET, std::ranges::find(program.sets, emptied, &Set::id)->name);
+    batch.put_string(NFTA_SET_ELEM_LIST_SET, set_in(program, emptied).name);
     batch.end();
   }
   for (const Set& set : program.sets) {
