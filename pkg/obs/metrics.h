@@ -78,7 +78,6 @@ struct Suppliers {
   std::function<std::vector<Resource>()> resources = {};
   // How many there may be is the supplier's to limit. Two of the same labels are added up.
   std::function<std::vector<Connections>()> connections = {};
-  std::function<std::optional<Seconds>()> credentials_age = {};
   std::function<std::optional<Seconds>()> snapshot_age = {};
   std::function<std::vector<Check>()> checks = {};
 };

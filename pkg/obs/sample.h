@@ -22,7 +22,6 @@ inline Suppliers sample_suppliers() {
         {"shop", "web", "http", "TCP", "IPv4", 2},
         {"shop", "db", "", "TCP", "IPv4", 1}};
   };
-  out.credentials_age = [] { return Seconds(60); };
   out.snapshot_age = [] { return Seconds(30); };
   out.checks = [] { return std::vector<Suppliers::Check>{{"ping", "healthz", true, 5, 0}}; };
   return out;

@@ -172,11 +172,6 @@ void add_supplied(
     add_connections(suppliers, out);
   }
   add_age(
-      suppliers.credentials_age,
-      "kubeshunt_credentials_age_seconds",
-      "Since the credentials for the API server were last read or renewed",
-      out);
-  add_age(
       suppliers.snapshot_age,
       "kubeshunt_snapshot_age_seconds",
       "Age of the state on disk that a start without the API server would use",
