@@ -11,7 +11,6 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "app/kernel.h"
 #include "app/kernel_settings.h"
@@ -19,7 +18,6 @@
 #include "app/supervisor.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "config/sanity.h"
 
 namespace shunt::app {
 namespace {
@@ -57,22 +55,10 @@ Result<> look_at_node(const config::Options& options) {
     }
     log::warn("preflight", {kv("what", finding.what), kv("how", finding.how)});
   }
-  const auto decision = config::decide_mode(options.mode, facts.nf_tables.value_or(true));
-  if (!decision.available) {
-    return fail(Errc::Unsupported, decision.why);
-  }
-  log::info("back end chosen", {kv("why", decision.why)});
-  const std::vector<net::Family> families = families_of_host();
-  if (families.size() < 2) {
+  if (families_of_host().size() < 2) {
     log::info("no IPv6 on this node, Services get IPv4 only");
   }
-  for (const config::Doubt& doubt : config::doubts(options, families)) {
-    if (doubt.fatal) {
-      return fail(Errc::Invalid, doubt.what);
-    }
-    log::warn("configuration", {kv("what", doubt.what)});
-  }
-  return {};
+  return judge_settings(options, facts);
 }
 
 // What needs privileges that the daemon itself may lack later.

@@ -15,10 +15,6 @@ namespace {
 using log::kv;
 using obs::Seconds;
 
-Seconds seconds_since(Clock::time_point then) {
-  return std::chrono::duration_cast<Seconds>(Clock::now() - then);
-}
-
 // Lists are asked for with GET, too.
 const char* verb_of(std::string_view method) {
   return method == "GET" ? "GET" : method == "POST" ? "POST" : "PATCH";
@@ -104,7 +100,7 @@ obs::Suppliers Front::suppliers() {
         state.set_aside = of->second.set_aside;
         state.conflicts = of->second.conflicts;
       }
-      state.in_sync = status->synced && status->error.empty();
+      state.in_sync = status->in_sync();
     }
     return state;
   };
@@ -114,9 +110,7 @@ obs::Suppliers Front::suppliers() {
       for (const Sources::Resource& one : generation->sources().resources()) {
         obs::Suppliers::Resource& out_one = resources.emplace_back();
         out_one.name = one.name;
-        if (one.status.last_contact != Clock::time_point{}) {
-          out_one.contact_age = seconds_since(one.status.last_contact);
-        }
+        out_one.contact_age = one.contact_age();
         out_one.lists = one.status.lists;
         out_one.watches = one.status.watches;
       }

@@ -35,13 +35,6 @@ nlohmann::json to_json(const backend::conntrack::Counters& counters) {
       {"lastMicroseconds", counters.last_duration.count()}};
 }
 
-std::optional<Millis> age_of(Clock::time_point then) {
-  if (then == Clock::time_point{}) {
-    return std::nullopt;
-  }
-  return std::chrono::duration_cast<Millis>(Clock::now() - then);
-}
-
 // "ns/name:port", as a plan names it.
 obs::Suppliers::Connections to_metric(
     const backend::nft::Probe::Connections& one, net::Family family) {
@@ -220,11 +213,15 @@ health::Readiness Generation::readiness() {
   const auto status = loop_->status();
   health::Readiness out;
   out.synced = status->synced;
-  out.in_sync = status->synced && status->error.empty();
+  out.in_sync = status->in_sync();
   out.set_aside = status->all().set_aside;
   out.max_contact_age = options_.readyz_max_contact_age;
   for (const Sources::Resource& resource : sources_->resources()) {
-    out.contacts.push_back({resource.name, age_of(resource.status.last_contact)});
+    health::Readiness::Contact& contact = out.contacts.emplace_back();
+    contact.resource = resource.name;
+    if (const auto age = resource.contact_age()) {
+      contact.age = std::chrono::duration_cast<Millis>(*age);
+    }
   }
   const std::lock_guard lock(probe_mutex_);
   if (Clock::now() - probed_ >= kLookAgain) {

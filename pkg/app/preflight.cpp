@@ -11,6 +11,9 @@
 #include <fstream>
 #include <ios>
 
+#include "app/kernel.h"
+#include "base/log.h"
+#include "config/sanity.h"
 #include "netlink/messages.h"
 #include "netlink/socket.h"
 
@@ -105,6 +108,21 @@ std::vector<Finding> preflight(const Facts& facts) {
   forwarding(facts.ipv4_forwarding, "IPv4", "net.ipv4.ip_forward");
   forwarding(facts.ipv6_forwarding, "IPv6", "net.ipv6.conf.all.forwarding");
   return findings;
+}
+
+Result<> judge_settings(const config::Options& options, const Facts& facts) {
+  const auto decision = config::decide_mode(options.mode, facts.nf_tables.value_or(true));
+  if (!decision.available) {
+    return fail(Errc::Unsupported, decision.why);
+  }
+  log::info("back end chosen", {log::kv("why", decision.why)});
+  for (const config::Doubt& doubt : config::doubts(options, families_of_host())) {
+    if (doubt.fatal) {
+      return fail(Errc::Invalid, doubt.what);
+    }
+    log::warn("configuration", {log::kv("what", doubt.what)});
+  }
+  return {};
 }
 
 Facts gather_facts(const std::string& root) {

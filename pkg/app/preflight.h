@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "config/options.h"
+
 namespace shunt::app {
 
 // What cannot be found out is unknown, and no reason to stop.
@@ -26,6 +29,10 @@ struct Finding {
 
 // Pure. That nf_tables is missing is fatal only for a mode that needs it, which decide_mode() says.
 std::vector<Finding> preflight(const Facts& facts);
+
+// What makes no sense together on this host is an error, or a warning in the log. At start and for
+// each configuration that is read later.
+Result<> judge_settings(const config::Options& options, const Facts& facts);
 
 // Reads /proc and asks the kernel. `root` is put before /proc.
 Facts gather_facts(const std::string& root = "");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ class Sources {
   struct Resource {
     std::string name;  // "services"
     apiserver::ReflectorStatus status;
+    // Since the API server was last heard of it; nothing: never yet.
+    std::optional<Clock::duration> contact_age() const {
+      return status.last_contact == Clock::time_point{}
+                 ? std::nullopt
+                 : std::optional(Clock::now() - status.last_contact);
+    }
   };
 
   virtual ~Sources() = default;

@@ -18,7 +18,6 @@
 #include "app/preflight.h"
 #include "base/log.h"
 #include "base/subprocess.h"
-#include "config/sanity.h"
 
 namespace shunt::app {
 namespace {
@@ -186,17 +185,14 @@ Result<> Supervisor::run() {
 }
 
 Result<> Supervisor::loop() {
-  if (config_watch_ && config_watch_->changed()) {
-    reload("the file changed");
-  }
   while (!gave_up_.latest()) {
+    wake_.clear();
+    look_around();
+    feed_watchdog();
     wait();
     if (!take_signals()) {
       return {};
     }
-    wake_.clear();
-    look_around();
-    feed_watchdog();
   }
   return {};
 }
@@ -312,15 +308,8 @@ void Supervisor::reload(const char* why) {
 }
 
 Result<> Supervisor::rebuild(const config::Options& next) {
-  const auto decision = config::decide_mode(next.mode, gather_facts().nf_tables.value_or(true));
-  if (!decision.available) {
-    return fail(Errc::Unsupported, decision.why);
-  }
-  for (const config::Doubt& doubt : config::doubts(next, families_of_host())) {
-    if (doubt.fatal) {
-      return fail(Errc::Invalid, doubt.what);
-    }
-    log::warn("configuration", {kv("what", doubt.what)});
+  if (auto judged = judge_settings(next, gather_facts()); !judged) {
+    return judged;
   }
   auto generation = make_generation(next);
   if (!generation) {

@@ -37,7 +37,8 @@ struct Status {
   // `idle`.
   std::map<net::Family, desired::FrontendKey> canaries;
   OfFamily all() const;  // families together
-  std::string error;     // of the last run; empty when it went well
+  bool in_sync() const { return synced && error.empty(); }
+  std::string error;  // of the last run; empty when it went well
 };
 
 inline Status::OfFamily Status::all() const {
