@@ -410,6 +410,52 @@ void SyncLoop::wait(std::optional<Clock::time_point> until) {
   mailboxes_.wake.clear();
 }
 
+// What there is reason for: mail, work that a back end left, others' changes.
+void SyncLoop::request_runs(bool may_run) {
+  if (may_run && store_.has_changes()) {
+    if (!pacing_.requested()) {
+      observer_.queued();
+    }
+    pacing_.request();
+  }
+  if (again_at_ && *again_at_ <= Clock::now()) {
+    again_at_.reset();
+    pacing_.request();
+  }
+  if (take_drift()) {
+    pacing_.request_repair(Clock::now());
+  }
+}
+
+void SyncLoop::run_once() {
+  const bool first = !synced_;
+  const std::size_t services = plan();
+  last_run_failed_ = !apply();
+  if (first || services > kManyServices) {
+    give_back_unused_memory();  // of what a list came in
+  }
+  bool set_aside = false;
+  for (const Pipeline& pipeline : pipelines_) {
+    set_aside = set_aside || !pipeline.set_aside.empty();
+  }
+  pacing_.ran(Clock::now(), !last_run_failed_, set_aside);
+}
+
+// When there is something to do though nobody rings.
+std::optional<Clock::time_point> SyncLoop::next_turn(bool may_run) const {
+  auto next = may_run ? pacing_.due(Clock::now()) : start_up_.due();
+  const auto not_later = [&](const std::optional<Clock::time_point>& at) {
+    if (at && (!next || *at < *next)) {
+      next = at;
+    }
+  };
+  not_later(keep_at_);
+  if (may_run) {
+    not_later(again_at_);
+  }
+  return next;
+}
+
 void SyncLoop::run() {
   for (;;) {
     std::uint64_t ticket = 0;
@@ -433,32 +479,10 @@ void SyncLoop::run() {
     if (!started_) {
       prepare();
     }
-    if (may_run && store_.has_changes()) {
-      if (!pacing_.requested()) {
-        observer_.queued();
-      }
-      pacing_.request();
-    }
-    if (again_at_ && *again_at_ <= Clock::now()) {
-      again_at_.reset();
-      pacing_.request();
-    }
-    if (take_drift()) {
-      pacing_.request_repair(Clock::now());
-    }
+    request_runs(may_run);
     const auto due = pacing_.due(Clock::now());
     if (may_run && due && *due <= Clock::now()) {
-      const bool first = !synced_;
-      const std::size_t services = plan();
-      last_run_failed_ = !apply();
-      if (first || services > kManyServices) {
-        give_back_unused_memory();  // of what a list came in
-      }
-      bool set_aside = false;
-      for (const Pipeline& pipeline : pipelines_) {
-        set_aside = set_aside || !pipeline.set_aside.empty();
-      }
-      pacing_.ran(Clock::now(), !last_run_failed_, set_aside);
+      run_once();
     }
     if (!may_run || !pacing_.requested()) {
       publish(may_run && synced_ && !last_run_failed_);
@@ -469,14 +493,7 @@ void SyncLoop::run() {
     if (options_.keep && started_) {
       keep_at_ = options_.keep(store_);
     }
-    auto next = may_run ? pacing_.due(Clock::now()) : start_up_.due();
-    if (keep_at_ && (!next || *keep_at_ < *next)) {
-      next = keep_at_;
-    }
-    if (may_run && again_at_ && (!next || *again_at_ < *next)) {
-      next = again_at_;
-    }
-    wait(next);
+    wait(next_turn(may_run));
   }
 }
 

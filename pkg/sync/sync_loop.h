@@ -129,6 +129,9 @@ class SyncLoop {
   backend::ApplyReport apply_measured(Pipeline& pipeline, const backend::Delta& delta);
   void tell_programmed(Pipeline& pipeline);
   bool take_drift();
+  void request_runs(bool may_run);
+  void run_once();
+  std::optional<Clock::time_point> next_turn(bool may_run) const;
   void publish(bool idle);
   void wait(std::optional<Clock::time_point> until);
 
