@@ -110,6 +110,12 @@ class Writer final : public YAML::EventHandler {
       : max_json_(max_json), on_document_(&on_document) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
+    // yaml-cpp leaves what no document can begin with (",") where it is, and would find an
+    // empty document there for ever.
+    if (mark.pos == document_at_) {
+      throw Refused{line_of(mark), "no document can begin with this"};
+    }
+    document_at_ = mark.pos;
     json_.clear();
     anchors_.clear();
     levels_.clear();
@@ -282,6 +288,7 @@ class Writer final : public YAML::EventHandler {
   std::vector<Level> levels_;
   std::vector<Place> anchors_;
   std::size_t line_ = 1;
+  std::optional<int> document_at_;  // where the last document began
   std::size_t written_ = 0;  // by the documents before
 };
 

@@ -96,6 +96,11 @@ TEST_CASE("what is wrong is told with its line") {
   CHECK(read("a: &x {b: 1}\nc:\n  <<: *x\n").error == "line 3: merge keys (<<) are not supported");
 }
 
+TEST_CASE("what no document can begin with is wrong") {
+  CHECK(read(", &y {b: c}]\n---\nd: e\n").error == "line 1: no document can begin with this");
+  CHECK(read("---\n---\n---\na: 1\n").error.empty());
+}
+
 TEST_CASE("depth is bounded") {
   CHECK(read(std::string(90, '[') + std::string(90, ']')).error.empty());
   CHECK(
