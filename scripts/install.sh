@@ -10,14 +10,14 @@ packages=(
   g++ cmake ninja-build ccache pkg-config python3
   libssl-dev libmnl-dev libnftnl-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
   libyaml-cpp-dev libcli11-dev libexpected-dev libprotozero-dev
-  zlib1g-dev libcpp-httplib-dev prometheus-cpp-dev libnl-3-dev libnl-route-3-dev
+  zlib1g-dev libcpp-httplib-dev prometheus-cpp-dev libnl-3-dev libnl-genl-3-dev libnl-route-3-dev
   nftables iptables ipset iproute2 openssl curl
 )
 
 for option in "$@"; do
   case $option in
     --linters) packages+=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck yamllint python3-yaml python3-jsonschema git) ;;
-    --vm) packages+=(qemu-system-x86 busybox-static kmod) ;;
+    --vm) packages+=(qemu-system-x86 busybox-static kmod ipvsadm) ;;
     *)
       echo "usage: scripts/install.sh [--linters] [--vm]" >&2
       exit 2
