@@ -263,6 +263,82 @@ TEST_CASE("an address that a Service has in two ways is not given twice") {
   CHECK(plan_service(&s, slices({}), net::Family::IPv4, {{"here", ""}, {}}).issues.empty());
 }
 
+// Weights as text, "10.64.0.1:8080=3", after the scheduler.
+std::string wishes(const FrontendPlan& plan) {
+  if (!plan.ipvs) {
+    return "none";
+  }
+  std::string out = plan.ipvs->scheduler;
+  for (const auto& [endpoint, weight] : plan.ipvs->weights) {
+    out.append(" ").append(net::to_string(endpoint)).append("=").append(std::to_string(weight));
+  }
+  return out;
+}
+
+TEST_CASE("what annotations ask of IPVS is in the plans of the frontends that it concerns") {
+  const auto list = slices({endpoint("10.64.0.1", "here"), endpoint("10.64.1.1", "there")});
+  kube::Service s = balancer("Local");
+  const auto all = [&] {
+    std::map<FrontendKey, std::string> out;
+    for (const auto& [frontend, plan] : plans_of(s, list)) {
+      out.emplace(frontend, wishes(*plan));
+    }
+    return out;
+  };
+  const auto each = [&](const std::string& internal, const std::string& external) {
+    return std::map<FrontendKey, std::string>{
+        {key("10.96.0.1"), internal},
+        {key("192.0.2.4"), external},
+        {key("203.0.113.9"), external},
+        {node_port(), external}};
+  };
+  CHECK(all() == each("none", "none"));
+  s.ipvs_scheduler = "mh";
+  CHECK(all() == each("mh", "mh"));
+  s.ipvs_scheduler = "best";
+  CHECK(all() == each("none", "none"));
+  s.ipvs_weights = "node:there=0, local=3";
+  CHECK(all() == each(" 10.64.0.1:8080=3 10.64.1.1:8080=0", " 10.64.0.1:8080=3 10.64.1.1:8080=0"));
+  SECTION("weights of endpoints that a frontend does not use are not its") {
+    s.internal_traffic_policy = "Local";
+    CHECK(all() == each(" 10.64.0.1:8080=3", " 10.64.0.1:8080=3 10.64.1.1:8080=0"));
+    s.ipvs_weights = "node:there=0";
+    CHECK(all() == each("none", " 10.64.1.1:8080=0"));
+  }
+  SECTION("a weight of 1, or of somebody else, is nothing special") {
+    s.ipvs_weights = "*=1, node:elsewhere=7, zone:a=3";
+    CHECK(all() == each("none", "none"));
+  }
+  SECTION("what cannot be read is told") {
+    s.ipvs_weights = "there=0";
+    s.health_check_node_port = 32000;
+    const auto planned = plan_service(&s, list, net::Family::IPv4, {{"here", ""}, {}});
+    CHECK(planned.issues.size() == 2);
+  }
+}
+
+TEST_CASE("an annotation that changes alone touches the frontends, and only then") {
+  const auto list = slices({endpoint("10.64.0.1", "here")});
+  DesiredState state;
+  const auto touched_by = [&](const char* scheduler, const char* weights) {
+    kube::Service s = balancer("Cluster");
+    s.ipvs_scheduler = scheduler;
+    s.ipvs_weights = weights;
+    ServicePlan planned = plan_service(&s, list, net::Family::IPv4, {{"here", ""}, {}});
+    std::vector<FrontendKey> touched;
+    std::vector<Conflict> conflicts;
+    state.set_service(s.meta.key, planned.seniority, std::move(planned.claims), touched, conflicts);
+    return touched.size();
+  };
+  CHECK(touched_by("", "") == 4);
+  CHECK(touched_by("", "*=1") == 0);
+  CHECK(touched_by("sh", "*=1") == 4);
+  CHECK(touched_by("sh", "*=1,zone:x=5") == 0);
+  CHECK(touched_by("sh", "*=2") == 4);
+  CHECK(touched_by("sh", "local=2") == 0);  // the same weight for another reason
+  CHECK(touched_by("", "") == 4);
+}
+
 TEST_CASE("tracked UDP flows are judged by who serves, ready or not") {
   kube::Service s = service();
   s.ports[0].protocol = "UDP";

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/cidr.h"
@@ -58,6 +59,15 @@ struct Affinity {
   bool operator==(const Affinity&) const = default;
 };
 
+// What annotations of the Service ask of IPVS.
+struct IpvsWishes {
+  std::string scheduler;  // "": the configured one
+  // Of `endpoints` and `local_endpoints` of the plan; sorted. Those that are not listed have weight
+  // 1.
+  std::vector<std::pair<net::SocketAddress, std::uint16_t>> weights;
+  bool operator==(const IpvsWishes&) const = default;
+};
+
 struct FrontendPlan {
   std::string service;  // "ns/name:port", for people
   Reach reach = Reach::Internal;
@@ -69,6 +79,7 @@ struct FrontendPlan {
   // UDP: endpoints whose tracked flows are kept, whatever the policies (serving, be they ready or
   // not; spec/conntrack-and-metrics.md §1).
   EndpointListPtr serving;
+  std::shared_ptr<const IpvsWishes> ipvs;  // null: none
 };
 bool operator==(const FrontendPlan& a, const FrontendPlan& b);  // by value, not by pointer
 

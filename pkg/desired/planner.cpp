@@ -1,6 +1,7 @@
 #include "desired/planner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -61,6 +62,40 @@ SourcesPtr sources(const model::ServicePort& port, const NodeView& node) {
   return std::make_shared<const std::vector<net::Cidr>>(std::move(list));
 }
 
+using IpvsPtr = std::shared_ptr<const IpvsWishes>;
+
+// Endpoints of another weight than 1, sorted.
+using Weights = decltype(IpvsWishes::weights);
+Weights weights(Endpoints endpoints) {
+  Weights list;
+  for (const model::Endpoint& endpoint : endpoints) {
+    if (endpoint.weight != 1) {
+      list.emplace_back(endpoint.address, endpoint.weight);
+    }
+  }
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+bool holds(const EndpointListPtr& list, const net::SocketAddress& endpoint) {
+  return list && std::binary_search(list->begin(), list->end(), endpoint);
+}
+
+// What is asked of IPVS for a frontend that uses these endpoints: weights of others would touch it
+// for nothing.
+IpvsPtr wishes(
+    const model::IpvsAnnotations& asked,
+    const Weights& weights,
+    const EndpointListPtr& some,
+    const EndpointListPtr& more) {
+  IpvsWishes out;
+  out.scheduler = asked.scheduler;
+  std::ranges::copy_if(weights, std::back_inserter(out.weights), [&](const auto& weight) {
+    return holds(some, weight.first) || holds(more, weight.first);
+  });
+  return out == IpvsWishes{} ? nullptr : std::make_shared<const IpvsWishes>(std::move(out));
+}
+
 // The claims of one service port. Every frontend of the port shares its lists.
 class PortPlanner {
  public:
@@ -71,7 +106,15 @@ class PortPlanner {
         any_(selection.any_in_cluster),
         cluster_(any_ ? chosen(endpoints, selection.cluster) : nullptr),
         local_(any_ ? chosen(endpoints, selection.local) : nullptr),
-        serving_(port.name.protocol == net::Protocol::Udp ? serving(endpoints) : nullptr) {}
+        serving_(port.name.protocol == net::Protocol::Udp ? serving(endpoints) : nullptr) {
+    if (port.ipvs) {
+      const Weights of_port = weights(endpoints);
+      internal_ipvs_ =
+          wishes(*port.ipvs, of_port, port.internal_local ? local_ : cluster_, nullptr);
+      external_ipvs_ =
+          wishes(*port.ipvs, of_port, cluster_, port.external_local ? local_ : nullptr);
+    }
+  }
 
   void plan(const NodeView& node, ServicePlan& out) {
     claim_address(port_.cluster_ip, internal(), out);
@@ -117,6 +160,7 @@ class PortPlanner {
   FrontendPlan internal() const {
     FrontendPlan plan = plan_with(Reach::Internal, port_.internal_local);
     plan.endpoints = port_.internal_local ? local_ : cluster_;
+    plan.ipvs = internal_ipvs_;
     if (plan.affinity) {
       plan.affinity->local_policy = port_.internal_local;
     }
@@ -128,6 +172,7 @@ class PortPlanner {
         port_.external_local ? Reach::ExternalLocal : Reach::External, port_.external_local);
     plan.endpoints = cluster_;
     plan.local_endpoints = port_.external_local ? local_ : nullptr;
+    plan.ipvs = external_ipvs_;
     return plan;
   }
 
@@ -151,6 +196,8 @@ class PortPlanner {
   EndpointListPtr cluster_;
   EndpointListPtr local_;
   EndpointListPtr serving_;
+  IpvsPtr internal_ipvs_;
+  IpvsPtr external_ipvs_;
 };
 
 // Two ports of one Service with the same number, or NodePort. DesiredState gives the frontend to
@@ -193,7 +240,9 @@ ServicePlan plan_service(
   if (ports.ports.empty()) {
     return out;
   }
-  model::ServiceEndpoints endpoints = model::merge_slices(slices, family, node.topology.name);
+  const auto& ipvs = ports.ports.front().ipvs;  // the ports of a Service have it in common
+  model::ServiceEndpoints endpoints =
+      model::merge_slices(slices, family, node.topology.name, ipvs ? &ipvs->weights : nullptr);
   out.issues.insert(out.issues.end(), endpoints.issues.begin(), endpoints.issues.end());
   // The ports of a Service have it in common; only Services that have one pay for the count.
   if (const net::Port port = ports.ports.front().health_check_node_port; net::number(port) != 0) {

@@ -55,7 +55,8 @@ constexpr char kFullService[] = R"({
     "name": "web", "namespace": "shop", "uid": "u-1", "resourceVersion": "17",
     "creationTimestamp": "2026-11-29T16:44:49Z",
     "labels": {"app": "web", "service.kubernetes.io/service-proxy-name": ""},
-    "annotations": {"note": "{\"spec\":{\"type\":5}}"},
+    "annotations": {"note": "{\"spec\":{\"type\":5}}", "kube-shunt.io/ipvs-scheduler": "mh",
+                    "kube-shunt.io/ipvs-weights": "local=2, *=0"},
     "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {"f:ports": {}}}}]
   },
   "spec": {
@@ -95,7 +96,9 @@ TEST_CASE("every field of a Service lands in its member") {
       .internal_traffic_policy = "Cluster",
       .health_check_node_port = 30099,
       .ports = {{"http", "TCP", 80, 30080}, {"dns", "UDP", 53, 0}},
-      .ingress = {{"198.51.100.1", "VIP"}, {"", std::nullopt}}};
+      .ingress = {{"198.51.100.1", "VIP"}, {"", std::nullopt}},
+      .ipvs_scheduler = "mh",
+      .ipvs_weights = "local=2, *=0"};
   CHECK(decoded<Service>(kFullService) == want);
 }
 
@@ -130,8 +133,15 @@ TEST_CASE("every field of an EndpointSlice lands in its member") {
       .address_type = "IPv4",
       .trigger_time_ns = 1'795'970'689'250'000'000,
       .endpoints =
-          {{net::parse_ip("10.0.0.1"), false, true, true, "node1", {"zone-a", "zone-b"}, {"node1"}},
-           {net::parse_ip("10.0.0.3"), true, false, false, "", {}, {}}},
+          {{net::parse_ip("10.0.0.1"),
+            false,
+            true,
+            true,
+            "node1",
+            {"zone-a", "zone-b"},
+            {"node1"},
+            "zone-x"},
+           {net::parse_ip("10.0.0.3"), true, false, false, "", {}, {}, ""}},
       .ports = {{"http", "TCP", 8080}, {"", "", 1}, {std::nullopt, "", 0}}};
   CHECK(decoded<EndpointSlice>(kFullSlice) == want);
 }
@@ -168,6 +178,19 @@ TEST_CASE("every field of a Node and of a ServiceCIDR lands in its member") {
               "spec":{"cidrs":["10.96.0.0/12"]},"status":{"conditions":[]}})") == cidr);
 }
 
+TEST_CASE("annotations are ours alone, and only their beginning is kept") {
+  const Service got = decoded<Service>(fmt::format(
+      R"({{"metadata":{{"annotations":{{"kubectl.kubernetes.io/last-applied-configuration":"{{}}",
+          "kube-shunt.io/ipvs-scheduler":"{}","kube-shunt.io/ipvs-weights":"{}"}}}}}})",
+      std::string(10'000, 's'),
+      std::string(100'000, 'w')));
+  CHECK(got.ipvs_scheduler == std::string(kMaxIpvsScheduler + 1, 's'));
+  CHECK(got.ipvs_weights == std::string(kMaxIpvsWeights + 1, 'w'));
+  CHECK(
+      refusal<Service>(R"({"metadata":{"annotations":{"kube-shunt.io/ipvs-weights":3}}})") ==
+      "object: metadata.annotations.kube-shunt.io/ipvs-weights: expected a string, got a number");
+}
+
 // --- Absent, null, unknown
 
 TEST_CASE("null is as good as absent, everywhere") {
@@ -178,7 +201,7 @@ TEST_CASE("null is as good as absent, everywhere") {
       "annotations": {"endpoints.kubernetes.io/last-change-trigger-time": null}},
     "addressType": null,
     "endpoints": [{"addresses": null, "conditions": {"ready": null, "serving": null,
-      "terminating": null}, "nodeName": null, "hints": {"forZones": null, "forNodes": null}},
+      "terminating": null}, "nodeName": null, "zone": null, "hints": {"forZones": null, "forNodes": null}},
       {"conditions": null, "hints": null}],
     "ports": [{"name": null, "protocol": null, "port": null}]})");
   EndpointSlice want;

@@ -68,9 +68,13 @@ TEST_CASE("every field of a Service that we read, in protobuf") {
       bytes(19, "IPv4") + bytes(19, "IPv6") + number(20, 1) + bytes(21, "class") +
       bytes(22, "Cluster") + bytes(23, "PreferClose");
   const std::string ingress = bytes(1, "9.9.9.9") + bytes(2, "host") + bytes(3, "VIP");
+  const std::string annotations = entry(12, "other", "not kept") +
+                                  entry(12, kIpvsSchedulerAnnotation, "mh") +
+                                  entry(12, kIpvsWeightsAnnotation, "local=2, *=0");
   const Service got = decoded<Service>(
       "Service",
-      bytes(1, full_metadata() + entry(11, kServiceProxyNameLabel, "")) + bytes(2, spec) +
+      bytes(1, full_metadata() + entry(11, kServiceProxyNameLabel, "") + annotations) +
+          bytes(2, spec) +
           bytes(3, bytes(1, bytes(1, ingress) + bytes(1, bytes(1, "8.8.8.8"))) + bytes(2, "c")));
   CHECK(got.meta == full_meta());
   CHECK(got.has_proxy_name_label);
@@ -87,6 +91,19 @@ TEST_CASE("every field of a Service that we read, in protobuf") {
   CHECK(got.ip_families == Texts{"IPv4", "IPv6"});
   CHECK(got.internal_traffic_policy == "Cluster");
   CHECK(got.ingress == std::vector<LoadBalancerIngress>{{"9.9.9.9", "VIP"}, {"8.8.8.8", {}}});
+  CHECK(got.ipvs_scheduler == "mh");
+  CHECK(got.ipvs_weights == "local=2, *=0");
+}
+
+TEST_CASE("of annotations in protobuf the beginning is kept, whatever bytes they are") {
+  const Service got = decoded<Service>(
+      "Service",
+      bytes(
+          1,
+          entry(12, kIpvsSchedulerAnnotation, std::string(10'000, '\xff')) +
+              entry(12, kIpvsWeightsAnnotation, std::string(100'000, 'w'))));
+  CHECK(got.ipvs_scheduler == std::string(kMaxIpvsScheduler + 1, '\xff'));
+  CHECK(got.ipvs_weights == std::string(kMaxIpvsWeights + 1, 'w'));
 }
 
 TEST_CASE("every field of an EndpointSlice that we read, in protobuf") {
@@ -113,7 +130,8 @@ TEST_CASE("every field of an EndpointSlice that we read, in protobuf") {
   REQUIRE(got.endpoints.size() == 2);
   CHECK(
       got.endpoints[0] ==
-      SliceEndpoint{net::parse_ip("10.1.0.1"), false, false, true, "node1", {"a", "b"}, {"n"}});
+      SliceEndpoint{
+          net::parse_ip("10.1.0.1"), false, false, true, "node1", {"a", "b"}, {"n"}, "zone"});
   CHECK(got.endpoints[1] == SliceEndpoint{});  // no condition: ready and serving
   CHECK(got.ports == std::vector<SlicePort>{{"", "UDP", 53}, {std::nullopt, "", 0}});
 }

@@ -22,6 +22,7 @@ struct SliceEndpoint {
   std::string node_name;                // "" when absent
   std::vector<std::string> zone_hints;  // hints.forZones[].name
   std::vector<std::string> node_hints;  // hints.forNodes[].name
+  std::string zone;                     // "" when absent; hints say where it is used, not this
   bool operator==(const SliceEndpoint&) const = default;
 };
 

@@ -83,7 +83,18 @@ constexpr Field kServiceStatus[] = {
 constexpr Field kServiceLabels[] = {
     {kServiceProxyNameLabel, &text<&set_present<Service, &Service::has_proxy_name_label>>},
 };
-constexpr auto kServiceMetadata = metadata_of<Service>(Field{"labels", &inside<kServiceLabels>});
+// The beginning of an annotation, so that a long one takes no memory.
+template <std::string Service::*kMember, std::size_t kMax>
+Verdict set_beginning(Service& service, std::string_view text) {
+  service.*kMember = text.substr(0, kMax + 1);
+  return Verdict::Fine;
+}
+constexpr Field kServiceAnnotations[] = {
+    {kIpvsSchedulerAnnotation, &text<&set_beginning<&Service::ipvs_scheduler, kMaxIpvsScheduler>>},
+    {kIpvsWeightsAnnotation, &text<&set_beginning<&Service::ipvs_weights, kMaxIpvsWeights>>},
+};
+constexpr auto kServiceMetadata = metadata_of<Service>(
+    Field{"labels", &inside<kServiceLabels>}, Field{"annotations", &inside<kServiceAnnotations>});
 constexpr Field kService[] = {
     {"kind", &text<&check_kind<Service>>},
     {"metadata", &inside<kServiceMetadata>},
@@ -129,6 +140,7 @@ constexpr Field kEndpoint[] = {
     {"addresses", &addresses},
     {"conditions", &inside<kConditions>},
     {"nodeName", &value<&SliceEndpoint::node_name>},
+    {"zone", &value<&SliceEndpoint::zone>},
     {"hints", &inside<kHints>},
 };
 constexpr Field kSlicePort[] = {

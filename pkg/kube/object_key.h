@@ -18,7 +18,8 @@ inline std::string to_string(const ObjectKey& key) {
   return key.name_space.empty() ? key.name : key.name_space + "/" + key.name;
 }
 
-// What we keep of metav1.ObjectMeta. managedFields and annotations are never stored.
+// What we keep of metav1.ObjectMeta. managedFields are never stored, annotations only where a kind
+// names one that it reads.
 struct ObjectMeta {
   ObjectKey key;
   std::string uid;

@@ -82,6 +82,9 @@ void read_endpoint(Message m, SliceEndpoint& out, Remarks& remarks) {
       case 6:
         out.node_name = m.text("nodeName");
         break;
+      case 7:
+        out.zone = m.text("zone");
+        break;
       case 8:
         read_hints(m.message("hints"), out);
         break;

@@ -10,6 +10,14 @@ struct ServiceExtras : NoExtras {
     service.has_proxy_name_label =
         service.has_proxy_name_label || entry.key == kServiceProxyNameLabel;
   }
+  // Whatever they hold, they are no reason to lose a Service.
+  static void take_annotation(Service& service, const Message&, const Entry& entry) {
+    if (entry.key == kIpvsSchedulerAnnotation) {
+      service.ipvs_scheduler = entry.value.substr(0, kMaxIpvsScheduler + 1);
+    } else if (entry.key == kIpvsWeightsAnnotation) {
+      service.ipvs_weights = entry.value.substr(0, kMaxIpvsWeights + 1);
+    }
+  }
 };
 
 void read_port(Message m, ServicePortSpec& out) {

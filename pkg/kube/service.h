@@ -3,6 +3,7 @@
 // survives; the model gives them meaning.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,9 +48,18 @@ struct Service {
   std::vector<ServicePortSpec> ports;
   std::vector<LoadBalancerIngress> ingress;
 
+  // Our own annotations (backend/ipvs/ANNOTATIONS.md), as they were written; "" when absent. No
+  // longer than a byte more than what is read of them, which tells that they were.
+  std::string ipvs_scheduler;
+  std::string ipvs_weights;
+
   bool operator==(const Service&) const = default;
 };
 
 inline constexpr char kServiceProxyNameLabel[] = "service.kubernetes.io/service-proxy-name";
+inline constexpr char kIpvsSchedulerAnnotation[] = "kube-shunt.io/ipvs-scheduler";
+inline constexpr char kIpvsWeightsAnnotation[] = "kube-shunt.io/ipvs-weights";
+inline constexpr std::size_t kMaxIpvsScheduler = 64;
+inline constexpr std::size_t kMaxIpvsWeights = 8192;
 
 }  // namespace shunt::kube

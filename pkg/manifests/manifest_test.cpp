@@ -85,6 +85,22 @@ TEST_CASE("a manifest as people write it becomes objects with their defaults") {
   REQUIRE(got.objects.service_cidrs.size() == 1);
 }
 
+TEST_CASE("a manifest may say what IPVS is to do for a Service") {
+  const Manifest got = read(R"(
+apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  annotations:
+    kube-shunt.io/ipvs-scheduler: wlc
+    kube-shunt.io/ipvs-weights: "zone:eu-1a=3, *=1"
+spec: {clusterIP: 10.96.0.10}
+)");
+  REQUIRE(got.objects.services.size() == 1);
+  CHECK(got.objects.services[0]->ipvs_scheduler == "wlc");
+  CHECK(got.objects.services[0]->ipvs_weights == "zone:eu-1a=3, *=1");
+}
+
 const std::string kService =
     R"({"kind":"Service","apiVersion":"v1","metadata":{"name":"web"},"spec":{"clusterIP":"10.0.0.1"}})";
 const std::string kItem = R"({"metadata":{"name":"db"},"spec":{"clusterIP":"10.0.0.2"}})";

@@ -142,7 +142,8 @@ std::vector<std::string> as_set(std::vector<std::string> names) {
   return names;
 }
 
-Endpoint resolved(const Candidate& candidate, std::string_view node_name) {
+Endpoint resolved(
+    const Candidate& candidate, std::string_view node_name, const EndpointWeights* weights) {
   const kube::SliceEndpoint& from = *candidate.endpoint;
   Endpoint endpoint;
   endpoint.address = candidate.address;
@@ -152,10 +153,14 @@ Endpoint resolved(const Candidate& candidate, std::string_view node_name) {
   endpoint.terminating = from.terminating;
   endpoint.zone_hints = as_set(from.zone_hints);
   endpoint.node_hints = as_set(from.node_hints);
+  if (weights != nullptr) {
+    endpoint.weight = weights->of(endpoint.address.ip, from.node_name, endpoint.local, from.zone);
+  }
   return endpoint;
 }
 
-std::vector<Endpoint> merged(std::vector<Candidate> candidates, std::string_view node_name) {
+std::vector<Endpoint> merged(
+    std::vector<Candidate> candidates, std::string_view node_name, const EndpointWeights* weights) {
   std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
     return a.address < b.address;
   });
@@ -164,7 +169,7 @@ std::vector<Endpoint> merged(std::vector<Candidate> candidates, std::string_view
   for (auto it = candidates.cbegin(); it != candidates.cend();) {
     const auto end = std::find_if(
         it, candidates.cend(), [&](const Candidate& c) { return c.address != it->address; });
-    endpoints.push_back(resolved(*counting_entry(it, end), node_name));
+    endpoints.push_back(resolved(*counting_entry(it, end), node_name, weights));
     it = end;
   }
   return endpoints;
@@ -187,13 +192,17 @@ const PortEndpoints* find(
 }
 
 ServiceEndpoints merge_slices(
-    std::span<const SlicePtr> slices, net::Family family, std::string_view node_name) {
+    std::span<const SlicePtr> slices,
+    net::Family family,
+    std::string_view node_name,
+    const EndpointWeights* weights) {
   ServiceEndpoints result;
   Candidates candidates = collect(relevant(slices, family), family, result.issues);
   result.ports.reserve(candidates.size());
   for (auto& [name, of_port] : candidates) {
     if (!of_port.empty()) {
-      result.ports.push_back({name.first, name.second, merged(std::move(of_port), node_name)});
+      result.ports.push_back(
+          {name.first, name.second, merged(std::move(of_port), node_name, weights)});
     }
   }
   return result;

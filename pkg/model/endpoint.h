@@ -2,6 +2,7 @@
 // (spec/semantics.md §4). Pure: no I/O, no log.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "kube/endpoint_slice.h"
+#include "model/ipvs_annotations.h"
 #include "model/service_port.h"
 #include "net/socket_address.h"
 
@@ -20,6 +22,7 @@ struct Endpoint {
   bool ready = false;
   bool serving = false;
   bool terminating = false;
+  std::uint16_t weight = 1;             // in IPVS, as the Service's annotations have it
   std::vector<std::string> zone_hints;  // sorted, without duplicates
   std::vector<std::string> node_hints;  // sorted, without duplicates
   bool operator==(const Endpoint&) const = default;
@@ -43,10 +46,12 @@ const PortEndpoints* find(
 
 // `slices` are those of one Service, in any order: the answer does not depend on it. Slices of
 // another address type contribute nothing. A terminating duplicate never replaces another one.
+// `weights`: what the Service's annotations say of them; null: nothing.
 ServiceEndpoints merge_slices(
     std::span<const std::shared_ptr<const kube::EndpointSlice>> slices,
     net::Family family,
-    std::string_view node_name);
+    std::string_view node_name,
+    const EndpointWeights* weights = nullptr);
 
 // Number of distinct addresses among endpoints that are ready and local, any port
 // (spec/semantics.md §11).

@@ -84,6 +84,7 @@ class Reader {
     port.external_local = external_local();
     port.internal_local = service_.internal_traffic_policy == "Local";
     port.health_check_node_port = health_check_node_port(port.external_local);
+    port.ipvs = ipvs_annotations(service_, issues_);
     return port;
   }
 

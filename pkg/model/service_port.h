@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kube/service.h"
+#include "model/ipvs_annotations.h"
 #include "net/cidr.h"
 #include "net/socket_address.h"
 
@@ -39,7 +40,8 @@ struct ServicePort {
   std::optional<std::chrono::seconds> affinity;    // ClientIP affinity and its timeout
   bool external_local = false;  // externalTrafficPolicy Local and externally reachable by type
   bool internal_local = false;  // internalTrafficPolicy Local
-  net::Port health_check_node_port{};  // 0: none
+  net::Port health_check_node_port{};   // 0: none
+  std::optional<IpvsAnnotations> ipvs;  // nothing: no annotation asks for anything
   bool operator==(const ServicePort&) const = default;
 
   // spec/semantics.md §2, derived predicates.

@@ -20,7 +20,7 @@ namespace {
 
 // The head: a mark, the version, how many bytes follow, and their hash. Numbers little-endian.
 constexpr std::string_view kMark = "kube-shunt snapshot\n";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::size_t kHeadSize = kMark.size() + 3 * sizeof(std::uint64_t);
 
 enum class Record : std::uint8_t { End, Service, Slice, Node, ServiceCidr };

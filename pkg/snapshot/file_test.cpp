@@ -147,8 +147,8 @@ TEST_CASE("a torn, foreign or corrupt file is refused, and says why") {
     CHECK(refusal(flipped) != "good");
   }
   std::string newer = good;
-  newer[20] = 2;
-  CHECK(refusal(newer) == "it is of version 2, and we know version 1");
+  newer[20] = 3;
+  CHECK(refusal(newer) == "it is of version 3, and we know version 2");
   CHECK(refusal(good, "n2") == "it is of another node");
   CHECK(refusal(std::string(good.size(), '\0')) == "it is no snapshot of kube-shunt");
 }

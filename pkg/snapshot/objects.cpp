@@ -83,6 +83,8 @@ void service(A& a, S& s) {
     a.text(ingress.ip);
     optional(a, ingress.ip_mode, [&](auto& value) { a.shared(value); });
   });
+  a.text(s.ipvs_scheduler);
+  a.text(s.ipvs_weights);
 }
 
 template <typename A, typename S>
@@ -94,6 +96,7 @@ void endpoint(A& a, S& e) {
   a.shared(e.node_name);
   shared_texts(a, e.zone_hints);
   shared_texts(a, e.node_hints);
+  a.shared(e.zone);
 }
 
 template <typename A, typename S>

@@ -1,9 +1,11 @@
 #include "store/packed.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "store/packer.h"
 
@@ -93,8 +95,25 @@ constexpr unsigned kIPv4 = 8;
 constexpr unsigned kIPv6 = 16;
 constexpr unsigned kNode = 32;
 constexpr unsigned kHints = 64;
+constexpr unsigned kZone = 128;
 
-void put_endpoint(Packer& out, const kube::SliceEndpoint& endpoint) {
+// A node lies in one zone, so both are one name: a zone costs a longer name for each node, and an
+// endpoint nothing. "4:eu-1node-a" can be told from every other pair, whatever the two hold.
+void join_place(std::string& place, const kube::SliceEndpoint& endpoint) {
+  place.assign(std::to_string(endpoint.zone.size()));
+  place.append(":").append(endpoint.zone).append(endpoint.node_name);
+}
+void split_place(std::string_view place, kube::SliceEndpoint& endpoint) {
+  std::size_t size = 0;
+  const auto [colon, error] = std::from_chars(place.data(), place.data() + place.size(), size);
+  (void)error;  // join_place() wrote it
+  const auto zone = static_cast<std::size_t>(colon - place.data()) + 1;
+  endpoint.zone = place.substr(zone, size);
+  endpoint.node_name = place.substr(zone + size);
+}
+
+// `place` is room that is used again.
+void put_endpoint(Packer& out, const kube::SliceEndpoint& endpoint, std::string& place) {
   const bool hints = !endpoint.zone_hints.empty() || !endpoint.node_hints.empty();
   unsigned flags = 0;
   flags |= endpoint.ready ? kReady : 0U;
@@ -103,13 +122,20 @@ void put_endpoint(Packer& out, const kube::SliceEndpoint& endpoint) {
   if (endpoint.address) {
     flags |= endpoint.address->family == net::Family::IPv4 ? kIPv4 : kIPv6;
   }
-  flags |= endpoint.node_name.empty() ? 0U : kNode;
+  if (!endpoint.zone.empty()) {
+    flags |= kZone;
+  } else if (!endpoint.node_name.empty()) {
+    flags |= kNode;
+  }
   flags |= hints ? kHints : 0U;
   out.flags(static_cast<std::uint8_t>(flags));
   if (endpoint.address) {
     out.address(*endpoint.address);
   }
-  if (!endpoint.node_name.empty()) {
+  if (!endpoint.zone.empty()) {
+    join_place(place, endpoint);
+    out.name(place);
+  } else if (!endpoint.node_name.empty()) {
     out.name(endpoint.node_name);
   }
   if (hints) {
@@ -127,7 +153,9 @@ kube::SliceEndpoint take_endpoint(Unpacker& in) {
   if ((flags & (kIPv4 | kIPv6)) != 0) {
     endpoint.address = in.address((flags & kIPv4) != 0 ? net::Family::IPv4 : net::Family::IPv6);
   }
-  if ((flags & kNode) != 0) {
+  if ((flags & kZone) != 0) {
+    split_place(in.name(), endpoint);
+  } else if ((flags & kNode) != 0) {
     endpoint.node_name = in.name();
   }
   if ((flags & kHints) != 0) {
@@ -177,8 +205,10 @@ bool Packed::operator==(const Packed& other) const {
 Packed pack(const kube::Service& service, NamePool& names) {
   Packer out(names);
   put_meta(out, service.meta);
+  const bool annotated = !service.ipvs_scheduler.empty() || !service.ipvs_weights.empty();
   out.flags(static_cast<std::uint8_t>(
-      (service.has_proxy_name_label ? 1 : 0) | (service.client_ip_timeout_seconds ? 2 : 0)));
+      (service.has_proxy_name_label ? 1 : 0) | (service.client_ip_timeout_seconds ? 2 : 0) |
+      (annotated ? 4 : 0)));
   out.name(service.type);
   out.text(service.cluster_ip);
   put_texts(out, service.cluster_ips);
@@ -197,6 +227,10 @@ Packed pack(const kube::Service& service, NamePool& names) {
     out.text(ingress.ip);
     put_name(out, ingress.ip_mode);
   });
+  if (annotated) {
+    out.text(service.ipvs_scheduler);
+    out.text(service.ipvs_weights);
+  }
   return Packed(out.take());
 }
 
@@ -227,6 +261,10 @@ kube::Service unpack_service(
     ingress.ip_mode = take_name(in);
     return ingress;
   });
+  if ((flags & 4) != 0) {
+    service.ipvs_scheduler = in.text();
+    service.ipvs_weights = in.text();
+  }
   return service;
 }
 
@@ -237,7 +275,8 @@ Packed pack(const kube::EndpointSlice& slice, NamePool& names) {
   out.flags(slice.has_headless_label ? 1 : 0);
   out.name(slice.address_type);
   out.signed_number(slice.trigger_time_ns);
-  put_list(out, slice.endpoints, [&](const auto& endpoint) { put_endpoint(out, endpoint); });
+  std::string place;
+  put_list(out, slice.endpoints, [&](const auto& endpoint) { put_endpoint(out, endpoint, place); });
   put_list(out, slice.ports, [&](const auto& port) { put_slice_port(out, port); });
   return Packed(out.take());
 }

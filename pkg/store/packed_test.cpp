@@ -27,6 +27,8 @@ kube::Service full_service() {
   s.health_check_node_port = 32000;
   s.ports = {{"http", "TCP", 80, 30080}, {"", "", -1, 0}};
   s.ingress = {{"192.0.2.4", "VIP"}, {"", std::nullopt}};
+  s.ipvs_scheduler = "mh";
+  s.ipvs_weights = "zone:a=3,*=0";
   return s;
 }
 
@@ -37,7 +39,7 @@ kube::EndpointSlice full_slice() {
   s.has_headless_label = true;
   s.address_type = "IPv4";
   s.trigger_time_ns = 1'700'000'000'123'456'789;
-  s.endpoints.resize(3);
+  s.endpoints.resize(6);
   s.endpoints[0].address = net::parse_ip("10.0.0.1");
   s.endpoints[0].node_name = "node-1";
   s.endpoints[0].zone_hints = {"a", "b", "a"};
@@ -46,6 +48,11 @@ kube::EndpointSlice full_slice() {
   s.endpoints[1].terminating = true;
   s.endpoints[1].address = net::parse_ip("fd00::2");
   s.endpoints[2].node_hints = {"node-1"};
+  s.endpoints[3].node_name = "node-1";
+  s.endpoints[3].zone = "eu-1";
+  s.endpoints[4].zone = "4:eu-1";
+  s.endpoints[5].node_name = std::string("\0:", 2);
+  s.endpoints[5].zone = std::string(":7\0", 3);
   s.ports = {{"http", "TCP", 8080}, {"", "SCTP", 70000}, {std::nullopt, "", 0}};
   return s;
 }
@@ -96,6 +103,25 @@ TEST_CASE("equal objects have equal bytes, others have not") {
   CHECK_FALSE(pack(full_service(), names) == Packed());
 }
 
+TEST_CASE(
+    "a Service without our annotations pays nothing for them, an endpoint nothing for its zone") {
+  NamePool names;
+  kube::Service service = full_service();
+  const std::size_t with = pack(service, names).bytes().size();
+  service.ipvs_scheduler.clear();
+  service.ipvs_weights.clear();
+  const std::size_t without = pack(service, names).bytes().size();
+  CHECK(with == without + (2 + 2) + (2 + 12));  // the texts, and what says that they are texts
+
+  kube::EndpointSlice slice = full_slice();
+  slice.endpoints.resize(4);
+  const Packed zoned = pack(slice, names);
+  slice.endpoints[3].zone.clear();
+  NamePool others;
+  CHECK(
+      zoned.bytes().size() <= pack(slice, others).bytes().size() + 1);  // a name more in the slice
+}
+
 TEST_CASE("an endpoint takes few bytes when its node and zone are known") {
   NamePool names;
   kube::EndpointSlice s;
@@ -104,6 +130,7 @@ TEST_CASE("an endpoint takes few bytes when its node and zone are known") {
     endpoint.address = net::IpAddress{net::Family::IPv4, {10, 1, 2, i}};
     endpoint.node_name = "ip-10-0-0-" + std::to_string(i) + ".eu-west-1.compute.internal";
     endpoint.zone_hints = {"eu-west-1a"};
+    endpoint.zone = "eu-west-1a";
   }
   CHECK(pack(s, names).bytes().size() < std::size_t{100} * 13);
 }
@@ -139,6 +166,7 @@ TEST_CASE("many slices that come, change and go give the same as the plain struc
           net::IpAddress{net::Family::IPv4, {10, 0, static_cast<std::uint8_t>(one_of(256)), 1}};
       endpoint.node_name = "node-" + std::to_string(one_of(60));
       endpoint.zone_hints.assign(one_of(3), "zone-" + std::to_string(one_of(4)));
+      endpoint.zone.assign(one_of(2), 'a');
       endpoint.ready = one_of(2) == 0;
     }
     Packed next = pack(slice, names);

@@ -45,6 +45,8 @@ class RandomObjects {
         ingress.ip_mode = text();
       }
     }
+    s.ipvs_scheduler = text();
+    s.ipvs_weights = text();
     return s;
   }
 
@@ -66,6 +68,7 @@ class RandomObjects {
       endpoint.node_name = text();
       endpoint.zone_hints = texts();
       endpoint.node_hints = texts();
+      endpoint.zone = text();
     }
     s.ports.resize(below(4));
     for (auto& port : s.ports) {
