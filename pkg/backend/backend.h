@@ -94,6 +94,9 @@ class Backend {
   // What they did since the last call. Unless it is nothing, the next apply() undoes it, whatever
   // its delta.
   virtual std::vector<Drift> take_drift() { return {}; }
+  // Whether the next apply() has something to do, whatever its delta, that nobody did to what is
+  // ours: the host's addresses changed. Asked after take_drift().
+  virtual bool has_news() const { return false; }
 
   // Any thread. Work off the path of apply() that belongs to what was applied is done.
   virtual bool idle() const { return true; }

@@ -1,5 +1,7 @@
 #include "sync/flow_handover.h"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace shunt::sync {
@@ -85,6 +87,21 @@ void FlowHandover::applied(
   // After a full repair there may be flows from a time without our rules, whatever changed.
   if (delta.everything || !news.empty()) {
     cleaner.changed(family, std::move(news));
+  }
+}
+
+// A frontend without endpoints redirects nobody.
+void FlowHandover::repaired(
+    net::Family family, const desired::DesiredState& wanted, backend::FlowCleaner& cleaner) {
+  std::vector<desired::FrontendKey> keys = wanted.keys();
+  std::erase_if(keys, [&](const desired::FrontendKey& key) {
+    const desired::FrontendPlan* plan = wanted.find(key);
+    return plan == nullptr || (!plan->endpoints && !plan->local_endpoints);
+  });
+  if (!keys.empty()) {
+    std::sort(keys.begin(), keys.end());
+    cleaner.untranslated(
+        family, std::make_shared<const std::vector<desired::FrontendKey>>(std::move(keys)));
   }
 }
 

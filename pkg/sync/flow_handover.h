@@ -31,6 +31,10 @@ class FlowHandover {
       const backend::ApplyReport& report,
       const std::set<desired::FrontendKey>& set_aside,
       backend::FlowCleaner& cleaner);
+  // After an apply() that brought back what somebody had taken away: costs a look at every
+  // frontend.
+  static void repaired(
+      net::Family family, const desired::DesiredState& wanted, backend::FlowCleaner& cleaner);
 
  private:
   std::vector<desired::FrontendKey> udp_frontends(

@@ -34,8 +34,13 @@ struct FakeCleaner : backend::FlowCleaner {
       warned.erase(change.frontend);
     }
   }
+  void untranslated(
+      net::Family, std::shared_ptr<const std::vector<FrontendKey>> frontends) override {
+    holes.push_back(*frontends);
+  }
   bool idle() const override { return true; }
 
+  std::vector<std::vector<FrontendKey>> holes;
   int calls = 0;
   std::set<FrontendKey> warned;  // and not told since
   std::map<std::string, std::string> told;
@@ -175,6 +180,36 @@ TEST_CASE("a frontend that the kernel refuses is handed over once it is accepted
   accepted.accepted = {key("10.96.0.1")};
   CHECK(at.apply(accepted) == Told{{"10.96.0.1:53/UDP", "10.64.0.1:53"}});
   CHECK(at.cleaner.warned.empty());
+}
+
+TEST_CASE("after a repair the cleaner looks at frontends that have endpoints, in order") {
+  Fixture at;
+  const auto claim = [&](const char* name, const FrontendKey& frontend, bool here, bool anywhere) {
+    const auto list = std::make_shared<const desired::EndpointList>(
+        desired::EndpointList{{*net::parse_ip("10.64.0.1"), net::Port{53}}});
+    desired::FrontendPlan plan;
+    plan.local_endpoints = here ? list : nullptr;
+    plan.endpoints = anywhere ? list : nullptr;
+    at.wanted.set_service(
+        {"ns", name},
+        {0, name},
+        {{frontend, std::make_shared<const desired::FrontendPlan>(plan)}},
+        at.delta.frontends,
+        at.conflicts);
+  };
+  claim("nobody", key("10.96.0.4", Protocol::Tcp), false, false);
+  FlowHandover::repaired(net::Family::IPv4, at.wanted, at.cleaner);
+  CHECK(at.cleaner.holes.empty());
+
+  claim("udp", key("10.96.0.3"), true, true);
+  claim("tcp", key("10.96.0.1", Protocol::Tcp), false, true);
+  claim("local", key("10.96.0.2", Protocol::Sctp), true, false);
+  FlowHandover::repaired(net::Family::IPv4, at.wanted, at.cleaner);
+  REQUIRE(at.cleaner.holes.size() == 1);
+  CHECK(
+      at.cleaner.holes[0] ==
+      std::vector<FrontendKey>{
+          key("10.96.0.1", Protocol::Tcp), key("10.96.0.2", Protocol::Sctp), key("10.96.0.3")});
 }
 
 }  // namespace

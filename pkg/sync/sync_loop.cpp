@@ -22,6 +22,10 @@ using log::kv;
 // Services of one run whose memory is worth a few milliseconds.
 constexpr std::size_t kManyServices = 500;
 
+// Whether packets may have passed our rules by: something of them was taken away, something was put
+// in their way, or nobody knows. An element that was added or altered redirects all the same.
+bool makes_holes(const backend::Drift& drift) { return drift.removed || drift.kind != "element"; }
+
 std::int64_t unix_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -312,6 +316,9 @@ bool SyncLoop::apply(Pipeline& pipeline) {
         *options_.flow_cleaner);
   }
   if (report.outcome) {
+    if (std::exchange(pipeline.had_holes, false) && options_.flow_cleaner != nullptr) {
+      FlowHandover::repaired(pipeline.family, pipeline.wanted, *options_.flow_cleaner);
+    }
     tell_programmed(pipeline);
     log::debug(
         "applied",
@@ -372,7 +379,9 @@ bool SyncLoop::take_drift() {
       any = true;
       counters_.drift[{pipeline.family, drift.kind}] += drift.count;
       reporter_.drifted(pipeline.family, drift);
+      pipeline.had_holes = pipeline.had_holes || makes_holes(drift);
     }
+    any = any || pipeline.backend->has_news();
   }
   return any;
 }

@@ -104,6 +104,7 @@ class SyncLoop {
     backend::Delta delta;  // what the next apply must look at
     std::set<desired::FrontendKey> set_aside;
     FlowHandover flows;
+    bool had_holes = false;  // somebody took rules away, and no apply has brought them back yet
     std::vector<std::int64_t> trigger_times_ns;  // of changes that are not in the kernel yet
   };
 

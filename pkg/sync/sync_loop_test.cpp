@@ -25,7 +25,8 @@ struct FakeKernel {
   int failures_left = 0;
   std::set<FrontendKey> prepared;
   std::set<FrontendKey> last_delta;
-  WakeFd vandals;  // rung: somebody removed all frontends
+  WakeFd vandals;  // rung: somebody did this
+  backend::Drift vandalism{"table", "", true, 1, "somebody (pid 1)"};
 };
 
 class FakeBackend : public backend::Backend {
@@ -78,7 +79,8 @@ class FakeBackend : public backend::Backend {
       return {};
     }
     kernel_.vandals.clear();
-    return {{"table", "", true, 1, "somebody (pid 1)"}};
+    const std::lock_guard lock(kernel_.mutex);
+    return {kernel_.vandalism};
   }
 
  private:
@@ -545,10 +547,16 @@ class WatchfulCleaner : public backend::FlowCleaner {
       seen.push_back(kernel_.frontends[change.frontend].size());
     }
   }
+  void untranslated(
+      net::Family, std::shared_ptr<const std::vector<FrontendKey>> frontends) override {
+    const std::lock_guard lock(kernel_.mutex);
+    holes.emplace_back(kernel_.applies, *frontends);
+  }
   bool idle() const override { return true; }
 
   std::vector<std::size_t> warned;
   std::vector<std::size_t> seen;
+  std::vector<std::pair<int, std::vector<FrontendKey>>> holes;  // after so many applies
 
  private:
   FakeKernel& kernel_;
@@ -601,6 +609,51 @@ TEST_CASE("what others did is put back at once, however long the shortest interv
   CHECK(status->drift.at({net::Family::IPv4, "table"}) == 1);
   const std::lock_guard lock(kernel.mutex);
   CHECK(kernel.applies == before + 1);
+}
+
+TEST_CASE("the cleaner hears of holes in our rules once they are mended, and of nothing else") {
+  FakeKernel kernel;
+  WatchfulCleaner cleaner(kernel);
+  SyncOptions options{"here", {}, {}, false, Millis{0}};
+  options.flow_cleaner = &cleaner;
+  Fixture f(options, kernel);
+  f.lists_arrive();
+  f.settle();
+  CHECK(cleaner.holes.empty());
+  const std::vector<FrontendKey> web{
+      {*net::parse_ip("10.96.0.1"), net::Protocol::Tcp, net::Port{80}}};
+  // How many applies it took, and what the cleaner had heard when all was well again.
+  const auto after = [&](const backend::Drift& drift, int failures) {
+    int before = 0;
+    {
+      const std::lock_guard lock(kernel.mutex);
+      kernel.vandalism = drift;
+      kernel.failures_left = failures;
+      before = kernel.applies;
+      cleaner.holes.clear();
+    }
+    kernel.vandals.ring();
+    for (int i = 0; i < 20'000; ++i) {
+      std::this_thread::sleep_for(Millis{1});  // what failed is tried again later and later
+      const bool idle = f.settle()->idle;
+      const std::lock_guard lock(kernel.mutex);
+      if (idle && kernel.applies > before + failures) {
+        break;
+      }
+    }
+    const std::lock_guard lock(kernel.mutex);
+    auto heard = cleaner.holes;
+    for (auto& [applies, keys] : heard) {
+      applies -= before;
+    }
+    return heard;
+  };
+  using Heard = decltype(cleaner.holes);
+  CHECK(after({"table", "", true, 1, ""}, 0) == Heard{{1, web}});
+  CHECK(after({"element", "cluster-ips", true, 1, ""}, 2) == Heard{{3, web}});
+  CHECK(after({"unknown", "", false, 1, ""}, 0) == Heard{{1, web}});
+  CHECK(after({"rule", "dispatch", false, 1, ""}, 0) == Heard{{1, web}});
+  CHECK(after({"element", "slots", false, 1, ""}, 0).empty());
 }
 
 struct Notes : Observer {

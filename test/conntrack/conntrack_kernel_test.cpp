@@ -174,7 +174,8 @@ TEST_CASE("an entry that took the place of the judged one is left alone") {
   auto table = KernelFlowTable::open();
   REQUIRE(table);
   std::vector<Flow> told;
-  REQUIRE((*table)->scan(Family::IPv4, [&](const Flow& one) { told.push_back(one); }));
+  REQUIRE((*table)->scan(
+      Family::IPv4, FlowTable::Which::Udp, [&](const Flow& one) { told.push_back(one); }));
   REQUIRE(told.size() == 1);
   std::vector<Flow> judged = told;
   judged.front().id ^= 1U;

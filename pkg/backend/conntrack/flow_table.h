@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 
@@ -14,10 +15,13 @@ class FlowTable {
  public:
   virtual ~FlowTable() = default;
 
-  // Calls `each` with the UDP flows of a family, one by one as the kernel tells them; may tell one
-  // twice, and may tell flows of other protocols. `each` may call remove(). An error with EINTR:
-  // the table was changing, and some flows may not have been told.
-  virtual Result<> scan(net::Family family, const std::function<void(const Flow&)>& each) = 0;
+  enum class Which : std::uint8_t { Udp, All };
+
+  // Calls `each` with the flows of a family, one by one as the kernel tells them; may tell one
+  // twice, and with Udp may tell flows of other protocols. `each` may call remove(). An error with
+  // EINTR: the table was changing, and some flows may not have been told.
+  virtual Result<> scan(
+      net::Family family, Which which, const std::function<void(const Flow&)>& each) = 0;
 
   struct Removal {
     std::size_t removed = 0;  // without those that were gone already

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "backend/conntrack/untranslated_flows.h"
 #include "base/log.h"
 
 namespace shunt::backend::conntrack {
@@ -22,6 +23,13 @@ constexpr Millis kLongestRest{1000};
 constexpr int kAttempts = 5;  // at a table that changes while it is listed
 constexpr std::size_t kBatch = 256;
 constexpr int kNiceness = 5;  // rules come first where there is one core
+
+bool is_lost(
+    const Flow& flow,
+    const std::shared_ptr<const std::vector<desired::FrontendKey>>& untranslated,
+    const LocalAddresses& local) {
+  return untranslated != nullptr && is_untranslated(flow, *untranslated, local);
+}
 
 bool was_interrupted(const Result<>& scanned) {
   return !scanned && scanned.error().sys_errno == EINTR;
@@ -69,6 +77,15 @@ void Reconciler::changed(net::Family family, std::vector<ServingChange> changes)
       here.pending.insert_or_assign(change.frontend, std::move(change.serving));
     }
     here.due = true;
+  }
+  wake_.notify_all();
+}
+
+void Reconciler::untranslated(net::Family family, Frontends frontends) {
+  {
+    const std::lock_guard lock(mutex_);
+    of(family).untranslated = std::move(frontends);
+    of(family).due = true;
   }
   wake_.notify_all();
 }
@@ -123,13 +140,15 @@ bool Reconciler::run_passes(std::unique_lock<std::mutex>& lock) {
     }
     here.due = false;
     working_ = true;
+    Frontends untranslated = std::exchange(here.untranslated, nullptr);
     lock.unlock();
     learn(here);
     Counters now;
-    const Result<> outcome = here.frontends.empty() ? Result<>() : pass(family, now);
+    const bool nothing_to_find = here.frontends.empty() && untranslated == nullptr;
+    const Result<> outcome = nothing_to_find ? Result<>() : pass(family, untranslated, now);
     if (!outcome) {
       log::warn(
-          "stale UDP flows could not be removed, will retry",
+          "stale flows could not be removed, will retry",
           {kv("family", net::to_string(family)), kv("error", outcome.error().what)});
     } else if (on_pass_ && now.passes > 0) {
       on_pass_(family, now.last_duration);
@@ -137,6 +156,9 @@ bool Reconciler::run_passes(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     working_ = false;
     here.due = here.due || !outcome;
+    if (!outcome && here.untranslated == nullptr) {
+      here.untranslated = std::move(untranslated);
+    }
     here.counters.passes += now.passes;
     here.counters.failures += outcome ? 0 : 1;
     here.counters.scanned += now.scanned;
@@ -149,7 +171,7 @@ bool Reconciler::run_passes(std::unique_lock<std::mutex>& lock) {
   return done;
 }
 
-Result<> Reconciler::pass(net::Family family, Counters& now) {
+Result<> Reconciler::pass(net::Family family, const Frontends& untranslated, Counters& now) {
   OfFamily& here = of(family);
   const Clock::time_point started = Clock::now();
   now.passes = 1;
@@ -161,7 +183,7 @@ Result<> Reconciler::pass(net::Family family, Counters& now) {
   std::vector<Flow> stale;
   stale.reserve(kBatch);
   const auto remove = [&] {
-    keep_stale_ones(here, *local, stale);
+    keep_stale_ones(here, *local, untranslated, stale);
     FlowTable::Removal removal = table_->remove(family, stale);
     now.deleted += removal.removed;
     if (!removal.outcome) {
@@ -171,9 +193,10 @@ Result<> Reconciler::pass(net::Family family, Counters& now) {
   };
   Result<> scanned;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    scanned = table_->scan(family, [&](const Flow& flow) {
+    const auto which = untranslated ? FlowTable::Which::All : FlowTable::Which::Udp;
+    scanned = table_->scan(family, which, [&](const Flow& flow) {
       ++now.scanned;
-      if (here.frontends.is_stale(flow, *local)) {
+      if (here.frontends.is_stale(flow, *local) || is_lost(flow, untranslated, *local)) {
         stale.push_back(flow);
         if (stale.size() == kBatch) {
           remove();
@@ -189,7 +212,8 @@ Result<> Reconciler::pass(net::Family family, Counters& now) {
   }
   now.last_duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - started);
   log::debug(
-      "looked for stale UDP flows",
+      untranslated ? "looked for stale UDP flows, and untranslated ones"
+                   : "looked for stale UDP flows",
       {kv("family", net::to_string(family)),
        kv("flows", now.scanned),
        kv("removed", now.deleted),
@@ -217,15 +241,22 @@ void Reconciler::learn(OfFamily& here) {
 
 // A pass over a large table takes long enough for the rules to change meanwhile. What is about to
 // be removed is judged again by the newest word, and let go where a word is still to come or was
-// not heard yet: it may be a new flow, to an endpoint that the pass knows nothing of.
+// not heard yet: it may be a new flow, to an endpoint that the pass knows nothing of. Untranslated
+// ones lead to no endpoint at all, whatever the frontend's are now.
 void Reconciler::keep_stale_ones(
-    OfFamily& here, const LocalAddresses& local, std::vector<Flow>& flows) {
+    OfFamily& here,
+    const LocalAddresses& local,
+    const Frontends& untranslated,
+    std::vector<Flow>& flows) {
   learn(here);
   const std::lock_guard lock(mutex_);
   const auto in_doubt = [&](const desired::FrontendKey& key) {
     return here.changing.contains(key) || here.pending.contains(key);
   };
   std::erase_if(flows, [&](const Flow& flow) {
+    if (is_lost(flow, untranslated, local)) {
+      return false;
+    }
     const net::SocketAddress& to = flow.original.to;
     return in_doubt({to.ip, net::Protocol::Udp, to.port}) ||
            in_doubt(desired::node_port_key(to.ip.family, net::Protocol::Udp, to.port)) ||

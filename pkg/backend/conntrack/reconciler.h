@@ -1,6 +1,6 @@
-// Removes stale UDP flows on a thread of its own ("conntrack"), so that a large table never delays
-// the rules. Each pass is one stream over the table, of which nothing is kept but some hundred
-// flows that are about to be removed.
+// Removes stale UDP flows, and untranslated ones, on a thread of its own ("conntrack"), so that a
+// large table never delays the rules. Each pass is one stream over the table, of which nothing is
+// kept but some hundred flows that are about to be removed.
 #pragma once
 
 #include <array>
@@ -47,15 +47,20 @@ class Reconciler : public FlowCleaner {
   // Any thread.
   void changing(net::Family family, const std::vector<desired::FrontendKey>& frontends) override;
   void changed(net::Family family, std::vector<ServingChange> changes) override;
+  void untranslated(
+      net::Family family,
+      std::shared_ptr<const std::vector<desired::FrontendKey>> frontends) override;
   bool idle() const override;
   Counters counters(net::Family family) const;
 
  private:
+  using Frontends = std::shared_ptr<const std::vector<desired::FrontendKey>>;
   using Changes = std::unordered_map<desired::FrontendKey, std::optional<desired::EndpointListPtr>>;
   struct OfFamily {
     StaleFlows frontends;  // the thread's own; everything else is under the mutex
     Changes pending;       // the last word on each frontend
     std::unordered_set<desired::FrontendKey> changing;  // no word yet
+    Frontends untranslated;                             // to look for; null: no need
     bool due = false;                                   // a pass is
     Counters counters;
   };
@@ -63,9 +68,14 @@ class Reconciler : public FlowCleaner {
   void run();
   bool anything_due() const;
   bool run_passes(std::unique_lock<std::mutex>& lock);
-  Result<> pass(net::Family family, Counters& now);
+  // `untranslated` may be null.
+  Result<> pass(net::Family family, const Frontends& untranslated, Counters& now);
   void learn(OfFamily& here);
-  void keep_stale_ones(OfFamily& here, const LocalAddresses& local, std::vector<Flow>& flows);
+  void keep_stale_ones(
+      OfFamily& here,
+      const LocalAddresses& local,
+      const Frontends& untranslated,
+      std::vector<Flow>& flows);
   bool stopping() const;
   OfFamily& of(net::Family family) { return families_[static_cast<std::size_t>(family)]; }
   const OfFamily& of(net::Family family) const {

@@ -27,7 +27,7 @@ class FakeFlowTable : public FlowTable {
  public:
   explicit FakeFlowTable(FakeTable& table) : table_(table) {}
 
-  Result<> scan(Family family, const std::function<void(const Flow&)>& each) override {
+  Result<> scan(Family family, Which which, const std::function<void(const Flow&)>& each) override {
     std::vector<Flow> told;
     bool interrupted = false;
     {
@@ -40,6 +40,9 @@ class FakeFlowTable : public FlowTable {
         return fail(Errc::Again, "out of memory", ENOMEM);
       }
       told = table_.flows[family];
+      if (which == Which::Udp) {
+        std::erase_if(told, [](const Flow& flow) { return flow.protocol != 17; });
+      }
       if (table_.interruptions > 0) {
         --table_.interruptions;
         interrupted = true;
@@ -287,6 +290,74 @@ TEST_CASE("a failed pass is tried again on its own, and until then there is work
   CHECK(at.left() == std::vector{kKept});
   CHECK(at.reconciler.counters(Family::IPv4).failures == 2);
   CHECK(at.reconciler.counters(Family::IPv4).deleted == 1);
+}
+
+using Keys = std::vector<desired::FrontendKey>;
+std::shared_ptr<const Keys> web_frontend() {
+  const net::SocketAddress at = address("10.96.0.1:80");
+  return std::make_shared<const Keys>(Keys{{at.ip, net::Protocol::Tcp, at.port}});
+}
+Flow syn(unsigned client, const std::string& to, const std::string& went_to) {
+  Flow out = flow(client, to, went_to);
+  out.protocol = 6;
+  out.answered = false;
+  return out;
+}
+const Flow kLost = syn(1, "10.96.0.1:80", "10.96.0.1:80");
+const Flow kOnItsWay = syn(2, "10.96.0.1:80", "10.64.0.1:8080");
+
+TEST_CASE("untranslated flows are removed once, of any protocol, with UDP frontends and without") {
+  Fixture at;
+  at.table.flows[Family::IPv4] = {kLost, kOnItsWay, kKept, kStale};
+  std::vector<Flow> want{kOnItsWay, kKept, kStale};
+  SECTION("no UDP frontends") {}
+  SECTION("UDP frontends") {
+    at.reconciler.changed(Family::IPv4, {serving("10.96.0.1:53", {"10.64.0.1:53"})});
+    at.settle();
+    CHECK(at.left() == std::vector{kLost, kOnItsWay, kKept});
+    want = {kOnItsWay, kKept};
+  }
+  at.reconciler.untranslated(Family::IPv4, web_frontend());
+  CHECK_FALSE(at.reconciler.idle());
+  at.settle();
+  CHECK(at.left() == want);
+
+  // Nobody asked again.
+  at.table.flows[Family::IPv4] = {kLost};
+  at.reconciler.changed(Family::IPv4, {serving("10.96.0.2:53", {"10.64.0.1:53"})});
+  at.settle();
+  CHECK(at.left() == std::vector{kLost});
+}
+
+TEST_CASE("a pass for untranslated flows that failed is tried again") {
+  Fixture at;
+  at.table.flows[Family::IPv4] = {kOnItsWay, kLost};
+  SECTION("listing fails") { at.table.scan_failures = 2; }
+  SECTION("removing fails") { at.table.removal_failures = 2; }
+  at.reconciler.untranslated(Family::IPv4, web_frontend());
+  at.settle();
+  CHECK(at.left() == std::vector{kOnItsWay});
+  CHECK(at.reconciler.counters(Family::IPv4).failures == 2);
+}
+
+TEST_CASE("a table that changes while untranslated flows are looked for is listed again") {
+  Fixture at;
+  at.table.flows[Family::IPv4] = {kOnItsWay, kLost};  // the lost one is in the half not told
+  at.table.interruptions = 4;
+  at.reconciler.untranslated(Family::IPv4, web_frontend());
+  at.settle();
+  CHECK(at.left() == std::vector{kOnItsWay});
+}
+
+TEST_CASE("word of a second hole during a pass makes another pass") {
+  Fixture at;
+  at.set_gate(true);
+  at.reconciler.untranslated(Family::IPv4, web_frontend());
+  at.wait_for_scan(1);
+  at.reconciler.untranslated(Family::IPv4, web_frontend());
+  at.set_gate(false);
+  at.settle();
+  CHECK(at.scans() == 2);
 }
 
 TEST_CASE("without UDP frontends nobody looks") {

@@ -177,8 +177,9 @@ Result<std::unique_ptr<KernelFlowTable>> KernelFlowTable::open() {
       new KernelFlowTable(std::move(*listing), std::move(*removing)));
 }
 
-Result<> KernelFlowTable::scan(net::Family family, const std::function<void(const Flow&)>& each) {
-  if (!kernel_filters_) {
+Result<> KernelFlowTable::scan(
+    net::Family family, Which which, const std::function<void(const Flow&)>& each) {
+  if (which == Which::All || !kernel_filters_) {
     return list(family, {}, each);
   }
   Result<> done = list(family, only_udp(), each);

@@ -17,7 +17,8 @@ class KernelFlowTable : public FlowTable {
  public:
   static Result<std::unique_ptr<KernelFlowTable>> open();
 
-  Result<> scan(net::Family family, const std::function<void(const Flow&)>& each) override;
+  Result<> scan(
+      net::Family family, Which which, const std::function<void(const Flow&)>& each) override;
   Removal remove(net::Family family, std::span<const Flow> flows) override;
   Result<LocalAddresses> local_addresses() override;
 
