@@ -160,6 +160,8 @@ bool is_wanted(Membership membership, const desired::FrontendPlan& plan) {
       return plan.fate == desired::Fate::Drop;
     case Membership::Restricted:
       return plan.sources != nullptr;
+    case Membership::Delivered:
+      return false;  // diff_delivery
   }
   return false;
 }
@@ -172,8 +174,9 @@ void diff_memberships(
   const bool node_port = desired::is_node_port(key);
   for (const Membership membership : kMemberships) {
     const SetId set = set_of(membership, node_port);
-    if (set == SetId::None || membership == Membership::Service) {
-      continue;  // the element of a Service has a comment: diff_service
+    if (set == SetId::None || membership == Membership::Service ||
+        membership == Membership::Delivered) {
+      continue;  // the element of a Service has a comment: diff_service; and diff_delivery
     }
     const bool wanted = plan != nullptr && is_wanted(membership, *plan);
     diff_member(set, key, state.is(membership), wanted, changes);
@@ -320,6 +323,8 @@ SetId set_of(Membership membership, bool node_port) {
       return node_port ? SetId::DroppedNodePorts : SetId::DroppedIps;
     case Membership::Restricted:  // source ranges are for balancer addresses
       return node_port ? SetId::None : SetId::RestrictedIps;
+    case Membership::Delivered:  // the node's own addresses are its own anyway
+      return node_port ? SetId::None : SetId::IpvsIps;
   }
   return SetId::None;
 }
@@ -379,6 +384,12 @@ FrontendState diff_frontend(
   diff_memberships(key, state, plan, changes);
   diff_extras(key, state, plan, changes);
   return state;
+}
+
+void diff_delivery(
+    const desired::FrontendKey& key, FrontendState& state, bool wanted, ElementChanges& changes) {
+  diff_member(SetId::IpvsIps, key, state.is(Membership::Delivered), wanted, changes);
+  state.set(Membership::Delivered, wanted);
 }
 
 FrontendState diff_slots(

@@ -39,7 +39,8 @@ enum class Membership : std::uint8_t {
   ExternalLocal,
   Refused,
   Dropped,
-  Restricted
+  Restricted,
+  Delivered  // in IPVS mode
 };
 inline constexpr Membership kMemberships[] = {
     Membership::Service,
@@ -47,7 +48,8 @@ inline constexpr Membership kMemberships[] = {
     Membership::ExternalLocal,
     Membership::Refused,
     Membership::Dropped,
-    Membership::Restricted};
+    Membership::Restricted,
+    Membership::Delivered};
 
 // What few frontends have.
 struct Extras {
@@ -102,6 +104,11 @@ FrontendState diff_slots(
     const FrontendState& from,
     const desired::FrontendPlan* plan,
     ElementChanges& changes);
+
+// In IPVS mode: whether packets to the frontend are delivered to IPVS. `state` is what
+// diff_frontend() returned.
+void diff_delivery(
+    const desired::FrontendKey& key, FrontendState& state, bool wanted, ElementChanges& changes);
 
 // The chains that a plan's elements lead to; empty where there are none.
 Extras wanted_extras(const desired::FrontendKey& key, const desired::FrontendPlan* plan);

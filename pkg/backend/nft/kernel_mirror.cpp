@@ -41,7 +41,7 @@ void for_range_elements(const net::IpRange& range, const auto& each) {
 
 }  // namespace
 
-void KernelMirror::clear() { *this = KernelMirror(family_); }
+void KernelMirror::clear() { *this = KernelMirror(family_, for_ipvs_); }
 
 // ---- adoption ----
 
@@ -107,6 +107,11 @@ void KernelMirror::adopt(const Set& set, const Element& element) {
       } else {
         cluster_ips_.elements[*ip].in_kernel = true;
       }
+    }
+  } else if (set.id == SetId::IpvsAddresses) {
+    if (const auto ip = decode_ip(family_, element.key)) {
+      fits = true;
+      ipvs_addresses_.elements[*ip].in_kernel = true;
     }
   } else if (set.id == SetId::AllowedSources) {
     if (const auto source = decode_source(family_, element)) {
@@ -335,6 +340,13 @@ void KernelMirror::stage(const desired::FrontendKey& key, const desired::Fronten
   if (from.cluster_ip != next.cluster_ip) {
     cluster_ips_.staged[key.ip] += next.cluster_ip ? 1 : -1;
   }
+  if (for_ipvs_ && !desired::is_node_port(key)) {
+    next.delivered = plan != nullptr;
+    diff_delivery(key, next.state, next.delivered, changes_);
+    if (from.delivered != next.delivered) {
+      ipvs_addresses_.staged[key.ip] += next.delivered ? 1 : -1;
+    }
+  }
   if (from.affinity || (plan != nullptr && plan->affinity)) {
     stage_affinity(key, from, plan, next);
   }
@@ -393,6 +405,9 @@ void KernelMirror::stage_sweep() {
   for (const auto& [ip, shared] : cluster_ips_.elements) {
     cluster_ips_.staged.try_emplace(ip, 0);
   }
+  for (const auto& [ip, shared] : ipvs_addresses_.elements) {
+    ipvs_addresses_.staged.try_emplace(ip, 0);
+  }
   for (const auto& [key, shared] : affinity_local_.elements) {
     affinity_local_.staged.try_emplace(key, 0);
   }
@@ -414,6 +429,7 @@ void KernelMirror::complete(SharedSet<Key>& shared, SetId set) {
 
 void KernelMirror::fill(std::vector<Fragment>& create, ElementChanges& changes, Removal& remove) {
   complete(cluster_ips_, SetId::ClusterIps);
+  complete(ipvs_addresses_, SetId::IpvsAddresses);
   complete(affinity_local_, SetId::AffinityLocal);
   units_.fill(create, remove);
   changes = std::exchange(changes_, {});
@@ -440,6 +456,7 @@ void KernelMirror::commit(Clock::time_point now) {
     }
   }
   commit_shared(cluster_ips_);
+  commit_shared(ipvs_addresses_);
   commit_shared(affinity_local_);
   units_.commit(now);
   for (std::size_t index = 0; index < kRangeSets; ++index) {
@@ -463,6 +480,7 @@ void KernelMirror::discard() {
   staged_unfinished_.reset();
   staged_entries_.clear();
   cluster_ips_.staged.clear();
+  ipvs_addresses_.staged.clear();
   affinity_local_.staged.clear();
   units_.discard();
   for (auto& staged : staged_ranges_) {

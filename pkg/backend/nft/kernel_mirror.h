@@ -37,6 +37,7 @@ struct MirrorEntry {
   FrontendState state;
   bool counted = false;     // planned since adoption
   bool cluster_ip = false;  // its address is counted in cluster-ips
+  bool delivered = false;   // and in ipvs-addresses
   std::shared_ptr<const AffinityUse> affinity;
 };
 
@@ -50,7 +51,9 @@ struct Purge {
 // The changes of one transaction and what they do to the mirror. Nothing is final until commit().
 class KernelMirror {
  public:
-  explicit KernelMirror(net::Family family) : family_(family) {}
+  // `for_ipvs`: the program is that of IPVS mode.
+  explicit KernelMirror(net::Family family, bool for_ipvs = false)
+      : family_(family), for_ipvs_(for_ipvs) {}
 
   void clear();  // the table is empty, or gone
   // Takes over an element that an earlier run left. What does not fit our layout is remembered as
@@ -141,8 +144,10 @@ class KernelMirror {
   void finish_ranges();
 
   net::Family family_;
+  bool for_ipvs_;
   std::unordered_map<desired::FrontendKey, MirrorEntry> entries_;
   SharedSet<net::IpAddress> cluster_ips_;
+  SharedSet<net::IpAddress> ipvs_addresses_;
   SharedSet<desired::FrontendKey> affinity_local_;
   AffinityUnits units_;
   std::array<std::vector<net::IpRange>, kRangeSets> ranges_;

@@ -34,13 +34,15 @@ NftBackend::NftBackend(
     const ProgramSettings& settings,
     std::unique_ptr<Transport> transport,
     std::unique_ptr<Purger> purger,
-    OpenFeed open_feed)
+    OpenFeed open_feed,
+    Share share)
     : family_(family),
       program_(make_program(family, settings)),
       transport_(std::move(transport)),
       purger_(std::move(purger)),
       open_feed_(std::move(open_feed)),
-      mirror_(family) {}
+      share_(std::move(share)),
+      mirror_(family, settings.local_mark != 0) {}
 
 // ---- adoption ----
 
@@ -153,6 +155,16 @@ Result<> NftBackend::cleanup() {
 
 // ---- writing ----
 
+void NftBackend::stage(const desired::DesiredState& wanted, const desired::FrontendKey& key) {
+  const desired::FrontendPlan* plan = wanted.find(key);
+  if (plan == nullptr || !share_) {
+    mirror_.stage(key, plan);
+    return;
+  }
+  const std::optional<desired::FrontendPlan> ours = share_(key, *plan);
+  mirror_.stage(key, ours ? &*ours : nullptr);
+}
+
 // Sends what is staged; the mirror follows when the kernel took it, and forgets it when not.
 Result<> NftBackend::send(Transaction transaction, Cost& cost) {
   mirror_.fill(transaction.create, transaction.changes, transaction.remove);
@@ -214,7 +226,7 @@ bool NftBackend::install_program(
   mirror_.clear();
   if (at_once) {
     for (const desired::FrontendKey& key : keys) {
-      mirror_.stage(key, wanted.find(key));
+      stage(wanted, key);
     }
     stage_ranges(wanted);
   } else {
@@ -253,7 +265,7 @@ bool NftBackend::stage_and_commit(
     std::span<const desired::FrontendKey> keys,
     ApplyReport& report) {
   for (const desired::FrontendKey& key : keys) {
-    mirror_.stage(key, wanted.find(key));
+    stage(wanted, key);
   }
   return commit_staged(wanted, keys, report);
 }
@@ -313,7 +325,7 @@ void NftBackend::write(const desired::DesiredState& wanted, const Keys& keys, Ap
   while (begin < keys.size()) {
     std::size_t end = begin;
     while (end < keys.size() && !staged_enough()) {
-      mirror_.stage(keys[end], wanted.find(keys[end]));
+      stage(wanted, keys[end]);
       ++end;
     }
     const std::span<const desired::FrontendKey> part(keys.data() + begin, end - begin);

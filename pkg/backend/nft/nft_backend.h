@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -30,13 +31,19 @@ class NftBackend : public Backend {
   // with a listener the kernel makes a message of every element that is written.
   using OpenFeed = std::function<Result<std::unique_ptr<ChangeFeed>>()>;
 
+  // In IPVS mode: what of a plan is the table's to do; null: nothing. Must not change between two
+  // apply() that do not name the frontend.
+  using Share = std::function<std::optional<desired::FrontendPlan>(
+      const desired::FrontendKey&, const desired::FrontendPlan&)>;
+
   // Without `open_feed` others' changes are noticed only when they are in the way.
   NftBackend(
       net::Family family,
       const ProgramSettings& settings,
       std::unique_ptr<Transport> transport,
       std::unique_ptr<Purger> purger,
-      OpenFeed open_feed = {});
+      OpenFeed open_feed = {},
+      Share share = {});
 
   // Reads what an earlier run left.
   // `thorough`: every set is listed, however long it takes.
@@ -77,6 +84,7 @@ class NftBackend : public Backend {
   void replace_table(const Error& why);
   void listen(ApplyReport& report);
   ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
+  void stage(const desired::DesiredState& wanted, const desired::FrontendKey& key);
   Keys keys_to_write(const desired::DesiredState& wanted, const Delta& delta) const;
   void write(const desired::DesiredState& wanted, const Keys& keys, ApplyReport& report);
   void write_refused(
@@ -106,6 +114,7 @@ class NftBackend : public Backend {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Purger> purger_;
   OpenFeed open_feed_;
+  Share share_;
   std::unique_ptr<ChangeFeed> feed_;
   bool feed_failed_ = false;  // and said so
   Damage damage_;             // that the next apply() mends

@@ -1,5 +1,7 @@
 #include "backend/nft/program.h"
 
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -59,7 +61,7 @@ std::string remember_name(net::Protocol protocol, bool node_port) {
   return std::string(name) + (node_port ? "-nodeport" : "") + "-remember";
 }
 
-void add_chains(Program& program) {
+void add_chains(Program& program, bool for_ipvs) {
   using Hook = Chain::Hook;
   auto& chains = program.chains;
   for (const Place place : kPlaces) {
@@ -100,6 +102,13 @@ void add_chains(Program& program) {
   base("filter-input", Hook::Type::Filter, Hook::Point::Input, 0);
   base("filter-forward", Hook::Type::Filter, Hook::Point::Forward, 0);
   base("filter-output", Hook::Type::Filter, Hook::Point::Output, 0);
+  if (for_ipvs) {
+    chains.push_back({"mark-for-ipvs", {}});
+    // After the translation of destinations (-100): what it sent elsewhere is not for IPVS. And
+    // before IPVS looks at what the node sends itself (-98).
+    base("ipvs-prerouting", Hook::Type::Filter, Hook::Point::Prerouting, -95);
+    base("ipvs-output", Hook::Type::Filter, Hook::Point::Output, -99);
+  }
 }
 
 class RuleList {
@@ -114,10 +123,15 @@ class RuleList {
     }
     add_services();
     add_postrouting();
+    if (for_ipvs()) {
+      add_ipvs();
+    }
     add_filters();
   }
 
  private:
+  bool for_ipvs() const { return settings_.local_mark != 0; }
+
   void rule(std::string chain, Expressions expressions, std::string comment = {}) {
     program_.rules.push_back({std::move(chain), std::move(expressions), std::move(comment)});
   }
@@ -202,6 +216,12 @@ class RuleList {
     add_external_local("external-local", Place::Plain, Place::Local);
     add_external_local("external-local-nodeport", Place::NodePort, Place::NodePortLocal);
 
+    if (for_ipvs()) {
+      rule(
+          "service",
+          {writer_.source(1), member("ipvs-addresses"), jump("mark-for-masquerade")},
+          "a connection whose source is a Service's address");
+    }
     const Expressions to_cluster_ip{writer_.destination(1), member("cluster-ips")};
     if (settings_.masquerade_all) {
       rule(
@@ -244,13 +264,30 @@ class RuleList {
   void add_postrouting() {
     const std::uint32_t mark = settings_.masquerade_mark;
     const Expression load_mark = LoadMeta{LoadMeta::Key::Mark, 1};
-    rule("nat-input", ct_status_dnat() + Expressions{jump("remember")});
-    rule("nat-postrouting", ct_status_dnat() + Expressions{jump("remember")});
+    // What IPVS sent elsewhere has the reply of its connection changed, but no such status.
+    const Expressions translated = for_ipvs() ? Expressions{} : ct_status_dnat();
+    rule("nat-input", translated + Expressions{jump("remember")});
+    rule("nat-postrouting", translated + Expressions{jump("remember")});
     rule(
         "nat-postrouting",
         bits_set(load_mark, mark) +
             Expressions{load_mark, Bitwise{1, 0xffffffff, mark}, SetMark{1}, Masquerade{}});
     rule("nat-postrouting", ct_status_dnat() + Expressions{jump("masquerade-self")});
+    for (const net::Protocol protocol : kProtocols) {
+      if (for_ipvs()) {
+        const auto ours = [&](const Expressions& key, const char* set) {
+          rule(
+              "nat-postrouting",
+              protocol_is(protocol) + key + Expressions{member(set), jump("masquerade-self")});
+        };
+        ours(writer_.original_frontend(), "ipvs-ips");
+        // Not on loopback, where everything is sent to its sender.
+        ours(
+            writer_.original_destination() + Expressions{member("nodeport-ips")} +
+                writer_.original_node_port(),
+            "service-nodeports");
+      }
+    }
     // No expression compares two addresses of a packet. But (s, s, ...) is in the set now, so
     // (s, d, ...) is in it if s equals d: an endpoint that was sent to itself would see its own
     // address as the sender's.
@@ -294,6 +331,37 @@ class RuleList {
               (node_port ? writer_.original_node_port() : writer_.original_frontend()) +
               Expressions{verdict_of(node_port ? "remember-nodeports" : "remember-ips")});
     }
+  }
+
+  // IPVS takes packets that the host takes for its own; addresses of Services are not, or every
+  // port of the host would answer there. So what is sent to a frontend is marked, and a rule of
+  // routing delivers what is marked. ICMP is delivered whole: errors that routers send about
+  // connections of IPVS, which IPVS translates, and echo requests.
+  void add_ipvs() {
+    const std::uint32_t mark = settings_.local_mark;
+    const Expression load_mark = LoadMeta{LoadMeta::Key::Mark, 1};
+    const int icmp = program_.family == net::Family::IPv4 ? int{IPPROTO_ICMP} : int{IPPROTO_ICMPV6};
+    rule("mark-for-ipvs", {load_mark, Bitwise{1, ~mark, mark}, SetMark{1}});
+    rule(
+        "ipvs-prerouting",
+        protocol_is(static_cast<net::Protocol>(icmp)) +
+            Expressions{writer_.destination(1), member("ipvs-addresses"), jump("mark-for-ipvs")});
+    rule(
+        "ipvs-prerouting",
+        writer_.frontend() + Expressions{member("ipvs-ips"), jump("mark-for-ipvs")});
+    // For the node's own connections over IPv6 the kernel prefers the address that they go to as
+    // their source (RFC 6724, rule 1), if any device has it; a run of kube-proxy had it for IPv4,
+    // too. So they are masqueraded, and the answers come back to that address.
+    rule(
+        "ipvs-prerouting",
+        ct_direction_reply() +
+            Expressions{writer_.destination(1), member("ipvs-addresses"), jump("mark-for-ipvs")});
+    // The mark has done its work.
+    rule(
+        "filter-input",
+        bits_set(load_mark, mark) + Expressions{load_mark, Bitwise{1, ~mark, 0}, SetMark{1}});
+    // What the node sends itself would be IPVS's before filter-output sees it.
+    rule("ipvs-output", ct_state_new() + Expressions{jump("no-endpoints")});
   }
 
   void add_filters() {
@@ -351,8 +419,8 @@ class RuleList {
 Program make_program(net::Family family, const ProgramSettings& settings) {
   Program program;
   program.family = family;
-  program.sets = program_sets();
-  add_chains(program);
+  program.sets = program_sets(settings.local_mark != 0);
+  add_chains(program, settings.local_mark != 0);
   RuleList(program, settings).add_all();
   program.comment = "kube-shunt program " + program_version(program, affinity_sample(family));
   return program;

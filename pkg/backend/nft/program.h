@@ -33,6 +33,9 @@ struct ProgramSettings {
   // Answers of our endpoints that conntrack finds invalid are dropped. Off when the kernel is told
   // not to look so closely (conntrack.tcpBeLiberal).
   bool drop_invalid = true;
+  // Not zero: the program of IPVS mode. Frontends without slots are left to IPVS, and their packets
+  // get this mark, by which the host takes them for its own (a rule of routing, not of this table).
+  std::uint32_t local_mark = 0;
   bool operator==(const ProgramSettings&) const = default;
 };
 

@@ -54,7 +54,7 @@ Set written_by_packets(Set set) {
 
 }  // namespace
 
-std::vector<Set> program_sets() {
+std::vector<Set> program_sets(bool for_ipvs) {
   using Shape = KeyShape;
   using Id = SetId;
   std::vector<Set> sets{
@@ -148,6 +148,11 @@ std::vector<Set> program_sets() {
       written_by_packets(keys(
           Id::Answering, "answering", Shape::Frontend, "endpoints that connections were sent to")),
   };
+  if (for_ipvs) {
+    sets.push_back(
+        keys(Id::IpvsIps, "ipvs-ips", Shape::Frontend, "frontends whose packets IPVS may want"));
+    sets.push_back(keys(Id::IpvsAddresses, "ipvs-addresses", Shape::Address, "addresses of those"));
+  }
   for (const Place place : kPlaces) {
     Set map = keys(
         slot_map(place),

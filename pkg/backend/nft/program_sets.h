@@ -12,7 +12,8 @@ namespace shunt::backend::nft {
 // remembered, and everything else goes on.
 inline constexpr std::uint32_t kDynamicSetSize = 262'144;
 
-std::vector<Set> program_sets();  // in the order of SetId
+// In the order of SetId. `for_ipvs`: with those that only IPVS mode has.
+std::vector<Set> program_sets(bool for_ipvs);
 
 std::string place_prefix(Place place);  // "", "local-", "nodeport-", "nodeport-local-"
 std::string class_name(Place place, unsigned bits);

@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint32_t kCtStateInvalid = 0x1;  // NF_CT_STATE_INVALID_BIT
 constexpr std::uint32_t kCtStateNew = 0x8;      // NF_CT_STATE_BIT(IP_CT_NEW)
 constexpr std::uint32_t kCtStatusDnat = 0x20;   // IPS_DST_NAT
+constexpr std::uint8_t kCtDirectionReply = 1;   // IP_CT_DIR_REPLY
 constexpr std::uint8_t kTypeLocal = 2;          // RTN_LOCAL
 
 Expression dport(std::uint32_t reg) { return LoadPayload{LoadPayload::Base::Transport, 2, 2, reg}; }
@@ -67,6 +68,10 @@ Expressions bits_set(Expression load, std::uint32_t bits) {
 Expressions ct_state_new() { return bits_set(LoadCt{LoadCt::Key::State, 1}, kCtStateNew); }
 Expressions ct_state_invalid() { return bits_set(LoadCt{LoadCt::Key::State, 1}, kCtStateInvalid); }
 Expressions ct_status_dnat() { return bits_set(LoadCt{LoadCt::Key::Status, 1}, kCtStatusDnat); }
+
+Expressions ct_direction_reply() {
+  return {LoadCt{LoadCt::Key::Direction, 1}, Compare{Compare::Op::Equal, 1, {kCtDirectionReply}}};
+}
 
 Expressions protocol_is(net::Protocol protocol) {
   return {l4proto(1), Compare{Compare::Op::Equal, 1, {static_cast<std::uint8_t>(protocol)}}};

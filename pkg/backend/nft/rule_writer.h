@@ -52,6 +52,7 @@ Expressions protocol_is(net::Protocol protocol);
 Expressions ct_state_new();
 Expressions ct_state_invalid();
 Expressions ct_status_dnat();
+Expressions ct_direction_reply();
 Expressions bits_set(Expression load, std::uint32_t bits);
 Expressions is_local_address(LoadAddressType::Of of);
 

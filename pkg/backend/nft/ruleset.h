@@ -48,7 +48,8 @@ struct LoadCt {
     OriginalDestination,  // where the client sent it, whatever NAT made of it
     OriginalPort,
     ReplySource,  // who answers: the endpoint that NAT chose
-    ReplyPort
+    ReplyPort,
+    Direction
   } key;
   std::uint32_t reg;
   bool operator==(const LoadCt&) const = default;

@@ -42,7 +42,9 @@ enum class SetId : std::uint8_t {
   AffinityLocal,
   Self,
   Answering,
-  Endpoints,  // the four maps of slots follow each other, and so do the classes below
+  IpvsIps,        // of the program of IPVS mode alone
+  IpvsAddresses,  // and so is this
+  Endpoints,      // the four maps of slots follow each other, and so do the classes below
   LocalEndpoints,
   NodePortEndpoints,
   NodePortLocalEndpoints,

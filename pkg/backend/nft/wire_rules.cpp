@@ -316,6 +316,9 @@ struct Builder {
       case Key::ReplyPort:
         directed(NFT_CT_PROTO_SRC, IP_CT_DIR_REPLY);
         break;
+      case Key::Direction:
+        nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, NFT_CT_DIRECTION);
+        break;
     }
     nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, in.reg);
     return e;
