@@ -120,23 +120,35 @@ bool is_default(const Field& field, const Value& value) {
   return fallback && *fallback == value;
 }
 
+// Whether the mode makes use of a field. Modes share some fields of a section (spec/config.md §1).
+bool counts_for(Mode mode, std::string_view path) {
+  const std::string_view counts = section_of(mode);
+  for (const std::string_view section : {"iptables", "ipvs", "nftables"}) {
+    if (path.starts_with(section) && path.substr(section.size()).starts_with('.')) {
+      return section == counts || path == "ipvs.excludeCIDRs" ||
+             (mode == Mode::Ipvs &&
+              (path == "iptables.masqueradeBit" || path == "iptables.masqueradeAll"));
+    }
+  }
+  return true;
+}
+
 // What was said and does nothing.
 void warn_of_no_effect(const ConfigFile* file, Assembled& out) {
-  const std::string_view counts = section_of(mode_of(get<std::string>(out.settings, "mode")));
-  const std::string_view other = counts == "nftables" ? "iptables" : "nftables";
+  const Mode mode = mode_of(get<std::string>(out.settings, "mode"));
   for (const Field& field : fields()) {
     const auto found = out.settings.find(field.path);
     if (found == out.settings.end() || is_default(field, found->second)) {
       continue;
     }
     const std::string name(field.in_file() ? field.path : "--" + std::string(field.flag));
+    const bool said = file == nullptr ? field.flag.starts_with("ipvs-")  // no mode shares those
+                                      : file->settings.contains(field.path);
     if (field.effect == Effect::Warned) {
       out.warnings.push_back(name + ": has no effect here: " + std::string(field.note));
-    } else if (
-        field.path.starts_with(std::string(other) + ".") && file != nullptr &&
-        file->settings.contains(field.path)) {
+    } else if (said && !counts_for(mode, field.path)) {
       out.warnings.push_back(
-          name + ": has no effect, since the section " + std::string(counts) +
+          name + ": has no effect, since the section " + std::string(section_of(mode)) +
           " counts for this mode");
     }
   }

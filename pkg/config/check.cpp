@@ -16,6 +16,7 @@ namespace {
 
 constexpr char kPreviousMinor[] = "1.35";
 constexpr std::size_t kLongestInterfaceName = 15;
+constexpr std::size_t kLongestScheduler = 15;  // IP_VS_SCHEDNAME_MAXLEN, with its end
 
 class Checker {
  public:
@@ -321,18 +322,40 @@ void Checker::conntrack() {
   o_.oom_score_adj = number("oomScoreAdj", -1'000, 1'000);
 }
 
+// A name of IPVS: the kernel knows which there are. It is the name of a module, too ("ip_vs_rr").
+bool may_be_scheduler(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestScheduler && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
 void Checker::ipvs() {
-  if (o_.mode != Mode::Ipvs) {
-    return;
-  }
-  for (const char* path : {"ipvs.tcpTimeout", "ipvs.tcpFinTimeout", "ipvs.udpTimeout"}) {
-    (void)duration<Nanos>(path, true);  // only whether it is right
-  }
+  using std::chrono::seconds;
+  Ipvs& out = o_.ipvs;
+  const bool counts = o_.mode == Mode::Ipvs;
   for (const std::string& text : get<std::vector<std::string>>(settings_, "ipvs.excludeCIDRs")) {
-    if (!net::parse_cidr(text)) {
+    if (const auto cidr = net::parse_cidr(text)) {
+      out.exclude_cidrs.push_back(*cidr);
+    } else if (counts) {
       wrong("ipvs.excludeCIDRs", quoted(text) + " is not a CIDR");
+    } else {
+      out_.warnings.push_back("ipvs.excludeCIDRs: " + quoted(text) + " is not a CIDR");
     }
   }
+  if (!counts) {
+    return;
+  }
+  out.scheduler = text("ipvs.scheduler");
+  if (!may_be_scheduler(out.scheduler)) {
+    wrong(
+        "ipvs.scheduler",
+        quoted(out.scheduler) +
+            " is not the name of a scheduler: 1 to 15 small letters, digits and hyphens");
+  }
+  out.strict_arp = yes("ipvs.strictARP");
+  out.tcp_timeout = duration<seconds>("ipvs.tcpTimeout", true);
+  out.tcp_fin_timeout = duration<seconds>("ipvs.tcpFinTimeout", true);
+  out.udp_timeout = duration<seconds>("ipvs.udpTimeout", true);
 }
 
 void Checker::own() {

@@ -76,6 +76,11 @@ TEST_CASE("a value that breaks a rule is refused by the name of its field") {
       {"mode: ipvs\nipvs: {udpTimeout: -1s}", "ipvs.udpTimeout"},
       {"mode: ipvs\nipvs: {excludeCIDRs: [x]}", "ipvs.excludeCIDRs"},
       {"mode: ipvs\nipvs: {syncPeriod: 1s, minSyncPeriod: 2s}", "ipvs.minSyncPeriod"},
+      {"mode: ipvs\nipvs: {scheduler: abcdefghijklmnop}", "ipvs.scheduler"},
+      {"mode: ipvs\nipvs: {scheduler: RR}", "ipvs.scheduler"},
+      {"mode: ipvs\nipvs: {scheduler: \"w rr\"}", "ipvs.scheduler"},
+      {"mode: ipvs\nipvs: {scheduler: \"../rr\"}", "ipvs.scheduler"},
+      {"mode: ipvs\niptables: {masqueradeBit: 32}", "iptables.masqueradeBit"},
   };
   for (const auto& c : cases) {
     DYNAMIC_SECTION(c.fields) {
@@ -102,7 +107,8 @@ clusterCIDR: "a\nb"
 TEST_CASE("what does not count for the mode is not judged") {
   for (const char* fields :
        {"nftables: {masqueradeBit: 99, syncPeriod: -1s}\n",
-        "ipvs: {tcpTimeout: -1s, excludeCIDRs: [x]}\n",
+        "ipvs: {tcpTimeout: -1s, scheduler: R/R, syncPeriod: -1s}\n",
+        "mode: ipvs\nnftables: {masqueradeBit: 99}\niptables: {syncPeriod: -1s}\n",
         "mode: nftables\niptables: {syncPeriod: 1s, minSyncPeriod: 9s}\n",
         "detectLocalMode: NodeCIDR\nclusterCIDR: junk\n"}) {
     INFO(fields);
@@ -153,6 +159,76 @@ nftables: {masqueradeBit: 6, minSyncPeriod: 3s}
   CHECK(warned(*got, "iptables.masqueradeBit"));
 }
 
+TEST_CASE("mode ipvs has its section, and masquerades by the section iptables, as kube-proxy's") {
+  const auto got = load_fields(R"(mode: ipvs
+iptables: {masqueradeBit: 5, masqueradeAll: true, syncPeriod: 7s}
+nftables: {masqueradeBit: 6, minSyncPeriod: 3s}
+ipvs:
+  scheduler: wlc
+  excludeCIDRs: [10.9.0.1/16, "fd09::/64"]
+  strictARP: true
+  tcpTimeout: 15m
+  tcpFinTimeout: 1500ms
+  udpTimeout: 5m1s
+  syncPeriod: 20s
+  minSyncPeriod: 2s
+)");
+  CHECK(error_of(got).empty());
+  REQUIRE(got);
+  CHECK(got->mode == Mode::Ipvs);
+  CHECK(got->masquerade_bit == 5);
+  CHECK(got->masquerade_all);
+  CHECK(got->sync_period == Millis{20'000});
+  CHECK(got->min_sync_period == Millis{2'000});
+  CHECK(got->ipvs.scheduler == "wlc");
+  CHECK(
+      got->ipvs.exclude_cidrs ==
+      std::vector{*net::parse_cidr("10.9.0.0/16"), *net::parse_cidr("fd09::/64")});
+  CHECK(got->ipvs.strict_arp);
+  CHECK(got->ipvs.tcp_timeout.count() == 900);
+  CHECK(got->ipvs.tcp_fin_timeout.count() == 1);
+  CHECK(got->ipvs.udp_timeout.count() == 301);
+  CHECK(warned(*got, "iptables.syncPeriod: has no effect"));
+  CHECK(warned(*got, "nftables.masqueradeBit: has no effect"));
+  CHECK(warned(*got, "nftables.minSyncPeriod: has no effect"));
+  CHECK(got->warnings.size() == 3);
+}
+
+TEST_CASE(
+    "mode ipvs without a word is kube-proxy's: rr, NodePorts on all addresses but localhost") {
+  for (const char* fields : {"mode: ipvs\n", "mode: ipvs\nipvs: {scheduler: \"\"}\n"}) {
+    const auto got = load_fields(fields);
+    REQUIRE(got);
+    CHECK(got->warnings.empty());
+    CHECK(got->ipvs.scheduler == "rr");
+    CHECK(got->ipvs.exclude_cidrs.empty());
+    CHECK_FALSE(got->ipvs.strict_arp);
+    CHECK(got->ipvs.tcp_timeout.count() == 0);
+    CHECK(got->ipvs.tcp_fin_timeout.count() == 0);
+    CHECK(got->ipvs.udp_timeout.count() == 0);
+    CHECK(got->sync_period == Millis{30'000});
+    CHECK(got->min_sync_period.count() == 0);
+    CHECK(got->node_port_addresses.kind == Kind::All);
+    CHECK_FALSE(got->localhost_node_ports);
+  }
+}
+
+TEST_CASE("other modes know the ranges whose virtual servers are left alone, and nothing more") {
+  for (const char* mode : {"", "nftables"}) {
+    const auto got = load_fields(
+        std::string("mode: \"") + mode +
+        "\"\nipvs: {scheduler: lc, strictARP: true, excludeCIDRs: [10.9.0.0/16, x]}\n");
+    REQUIRE(got);
+    CHECK(got->ipvs.exclude_cidrs == std::vector{*net::parse_cidr("10.9.0.0/16")});
+    CHECK(got->ipvs.scheduler == "rr");
+    CHECK_FALSE(got->ipvs.strict_arp);
+    CHECK(warned(*got, "ipvs.scheduler: has no effect"));
+    CHECK(warned(*got, "ipvs.strictARP: has no effect"));
+    CHECK(warned(*got, "ipvs.excludeCIDRs: \"x\" is not a CIDR"));
+    CHECK(got->warnings.size() == 3);
+  }
+}
+
 TEST_CASE("NodePorts are on localhost by an empty mode and its addresses, or as we are told") {
   const struct {
     const char* fields;
@@ -169,6 +245,10 @@ TEST_CASE("NodePorts are on localhost by an empty mode and its addresses, or as 
       {"mode: nftables\n", false},
       {"mode: nftables\nnodePortAddresses: [127.0.0.0/8]\n", false},
       {"mode: nftables\nkubeShunt: {localhostNodePorts: true}\n", true},
+      {"mode: ipvs\n", false},
+      {"mode: ipvs\niptables: {localhostNodePorts: true}\nnodePortAddresses: [127.0.0.0/8]\n",
+       false},
+      {"mode: ipvs\nkubeShunt: {localhostNodePorts: true}\n", true},
       {"kubeShunt: {localhostNodePorts: false}\n", false},
       {"nodePortAddresses: [primary]\nkubeShunt: {localhostNodePorts: true}\n", true},
   };
@@ -190,26 +270,37 @@ TEST_CASE("the sync loop is told where NodePorts answer as ranges") {
   CHECK(NodePortAddresses{Kind::Ranges, some}.or_none_for_primary() == some);
 }
 
-TEST_CASE("iptables and ipvs are understood, and refused for now") {
-  for (const char* mode : {"iptables", "ipvs"}) {
-    const auto got = load_fields(std::string("mode: ") + mode + "\n");
-    REQUIRE_FALSE(got);
-    CHECK(got.error().code == Errc::Unsupported);
-    CHECK(has(got.error().what, "mode: \"" + std::string(mode) + "\" is not built yet"));
-  }
+TEST_CASE("iptables is understood, and refused for now") {
+  const auto got = load_fields("mode: iptables\n");
+  REQUIRE_FALSE(got);
+  CHECK(got.error().code == Errc::Unsupported);
+  CHECK(has(got.error().what, "mode: \"iptables\" is not built yet"));
 }
 
 TEST_CASE("the back end follows the mode, and for an empty one the kernel") {
-  CHECK(decide_mode(Mode::Auto, true).back_end == BackEnd::Nftables);
-  CHECK(decide_mode(Mode::Auto, true).available);
-  CHECK(decide_mode(Mode::Nftables, true).available);
-  const auto old_kernel = decide_mode(Mode::Auto, false);
-  CHECK(old_kernel.back_end == BackEnd::Iptables);
-  CHECK_FALSE(old_kernel.available);
-  CHECK(has(old_kernel.why, "nf_tables"));
-  CHECK_FALSE(decide_mode(Mode::Nftables, false).available);
-  CHECK(decide_mode(Mode::Iptables, true).back_end == BackEnd::Iptables);
-  CHECK(decide_mode(Mode::Ipvs, true).back_end == BackEnd::Ipvs);
+  for (const bool has_ipvs : {true, false}) {
+    CHECK(decide_mode(Mode::Auto, true, has_ipvs).back_end == BackEnd::Nftables);
+    CHECK(decide_mode(Mode::Auto, true, has_ipvs).available);
+    CHECK(decide_mode(Mode::Nftables, true, has_ipvs).available);
+    const auto old_kernel = decide_mode(Mode::Auto, false, has_ipvs);
+    CHECK(old_kernel.back_end == BackEnd::Iptables);
+    CHECK_FALSE(old_kernel.available);
+    CHECK(has(old_kernel.why, "nf_tables"));
+    CHECK_FALSE(decide_mode(Mode::Nftables, false, has_ipvs).available);
+    CHECK(decide_mode(Mode::Iptables, true, has_ipvs).back_end == BackEnd::Iptables);
+  }
+}
+
+TEST_CASE("the IPVS mode needs IPVS and nf_tables, and says which is missing") {
+  for (const bool has_nf_tables : {true, false}) {
+    for (const bool has_ipvs : {true, false}) {
+      const auto decision = decide_mode(Mode::Ipvs, has_nf_tables, has_ipvs);
+      CHECK(decision.back_end == BackEnd::Ipvs);
+      CHECK(decision.available == (has_nf_tables && has_ipvs));
+      CHECK(has(decision.why, "has no nf_tables") == !has_nf_tables);
+      CHECK(has(decision.why, "has no IPVS") == !has_ipvs);
+    }
+  }
 }
 
 TEST_CASE("gates: one does something, known ones nothing, unknown ones a warning") {

@@ -175,7 +175,7 @@ TEST_CASE("servers listen where they are told, with kube-proxy's ports, and foll
 
 TEST_CASE("what does nothing is warned about, when it is not the default") {
   const auto got = load_fields(R"(clientConnection: {qps: 50}
-ipvs: {scheduler: rr, strictARP: false}
+ipvs: {scheduler: lc, strictARP: false}
 winkernel: {enableDSR: true}
 portRange: 1-2
 windowsRunAsService: false

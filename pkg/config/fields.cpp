@@ -33,20 +33,20 @@ constexpr Field kFields[] = {
   {"bindAddressHardFail", "bind-address-hard-fail", Bool, "false", Itself, WithoutFile, Honoured, "an address that cannot be bound ends the daemon; else it is tried again"},
   {"enableProfiling", "profiling", Bool, "false", Itself, WithoutFile, Honoured, "/debug on the metrics address, as far as there is any"},
   {"showHiddenMetricsForVersion", "show-hidden-metrics-for-version", String, "", Itself, WithoutFile, Warned, "we hide no metrics; must be empty or the previous minor version, 1.35"},
-  {"mode", "proxy-mode", String, "", Itself, WithoutFile, Honoured, "nftables. Empty: nftables with the settings of an iptables-mode user. iptables and ipvs are refused: they are not built yet"},
-  {"iptables.masqueradeBit", "iptables-masquerade-bit", Int, "14", Itself, WithoutFile, Honoured, "bit of the packet mark for masquerading; with an empty mode"},
-  {"iptables.masqueradeAll", "masquerade-all", Bool, "false", Itself, WithoutFile, Honoured, "masquerade all traffic to ClusterIPs; with an empty mode"},
+  {"mode", "proxy-mode", String, "", Itself, WithoutFile, Honoured, "nftables or ipvs. Empty: nftables with the settings of an iptables-mode user. iptables is refused: it is not built yet"},
+  {"iptables.masqueradeBit", "iptables-masquerade-bit", Int, "14", Itself, WithoutFile, Honoured, "bit of the packet mark for masquerading; with an empty mode and with ipvs"},
+  {"iptables.masqueradeAll", "masquerade-all", Bool, "false", Itself, WithoutFile, Honoured, "masquerade all traffic to ClusterIPs; with an empty mode and with ipvs"},
   {"iptables.localhostNodePorts", "iptables-localhost-nodeports", Bool, "true", Itself, WithoutFile, Honoured, "NodePorts on localhost; with an empty mode, and when nodePortAddresses reach IPv4 loopback"},
   {"iptables.syncPeriod", "iptables-sync-period", Duration, "30s", Default, WithoutFile, Honoured, "how often what the kernel refused is tried again; with an empty mode"},
   {"iptables.minSyncPeriod", "iptables-min-sync-period", Duration, "0s", Itself, WithoutFile, Honoured, "shortest time between two runs; with an empty mode. kube-proxy's default is 1s; here a run costs what changed"},
-  {"ipvs.syncPeriod", "ipvs-sync-period", Duration, "30s", Default, WithoutFile, Warned, "IPVS is not built yet"},
-  {"ipvs.minSyncPeriod", "ipvs-min-sync-period", Duration, "0s", Itself, WithoutFile, Warned, "IPVS is not built yet"},
-  {"ipvs.scheduler", "ipvs-scheduler", String, "", Itself, WithoutFile, Warned, "IPVS is not built yet"},
-  {"ipvs.excludeCIDRs", "ipvs-exclude-cidrs", List, "", Itself, WithoutFile, Warned, "IPVS is not built yet"},
-  {"ipvs.strictARP", "ipvs-strict-arp", Bool, "false", Itself, WithoutFile, Warned, "IPVS is not built yet"},
-  {"ipvs.tcpTimeout", "ipvs-tcp-timeout", Duration, "0s", Itself, WithoutFile, Warned, "IPVS is not built yet"},
-  {"ipvs.tcpFinTimeout", "ipvs-tcpfin-timeout", Duration, "0s", Itself, WithoutFile, Warned, "IPVS is not built yet"},
-  {"ipvs.udpTimeout", "ipvs-udp-timeout", Duration, "0s", Itself, WithoutFile, Warned, "IPVS is not built yet"},
+  {"ipvs.syncPeriod", "ipvs-sync-period", Duration, "30s", Default, WithoutFile, Honoured, "how often what the kernel refused is tried again; with mode ipvs"},
+  {"ipvs.minSyncPeriod", "ipvs-min-sync-period", Duration, "0s", Itself, WithoutFile, Honoured, "shortest time between two runs; with mode ipvs"},
+  {"ipvs.scheduler", "ipvs-scheduler", String, "rr", Default, WithoutFile, Honoured, "how IPVS chooses an endpoint: rr, wrr, lc, wlc, sh, mh, sed, nq, dh, lblc, lblcr or another one that the kernel has"},
+  {"ipvs.excludeCIDRs", "ipvs-exclude-cidrs", List, "", Itself, WithoutFile, Honoured, "virtual servers at these addresses that are not ours stay as they are; in other modes, too, which remove what an IPVS mode left"},
+  {"ipvs.strictARP", "ipvs-strict-arp", Bool, "false", Itself, WithoutFile, Honoured, "sets net.ipv4.conf.all arp_ignore=1 and arp_announce=2. Addresses of Services answer no ARP here without it, either"},
+  {"ipvs.tcpTimeout", "ipvs-tcp-timeout", Duration, "0s", Itself, WithoutFile, Honoured, "how long IPVS keeps idle TCP connections, in whole seconds; 0 leaves it"},
+  {"ipvs.tcpFinTimeout", "ipvs-tcpfin-timeout", Duration, "0s", Itself, WithoutFile, Honoured, "how long IPVS keeps TCP connections after a FIN; 0 leaves it"},
+  {"ipvs.udpTimeout", "ipvs-udp-timeout", Duration, "0s", Itself, WithoutFile, Honoured, "how long IPVS keeps UDP flows; 0 leaves it"},
   {"nftables.masqueradeBit", "", Int, "14", Itself, WithoutFile, Honoured, "bit of the packet mark for masquerading; with mode nftables"},
   {"nftables.masqueradeAll", "masquerade-all", Bool, "false", Itself, WithoutFile, Honoured, "masquerade all traffic to ClusterIPs; with mode nftables"},
   {"nftables.syncPeriod", "iptables-sync-period", Duration, "30s", Default, WithoutFile, Honoured, "how often what the kernel refused is tried again; with mode nftables"},
@@ -60,7 +60,7 @@ constexpr Field kFields[] = {
   {"detectLocal.bridgeInterface", "pod-bridge-interface", String, "", Itself, WithoutFile, Honoured, "the bridge of BridgeInterface"},
   {"detectLocal.interfaceNamePrefix", "pod-interface-name-prefix", String, "", Itself, WithoutFile, Honoured, "the prefix of InterfaceNamePrefix"},
   {"clusterCIDR", "cluster-cidr", String, "", Itself, WithoutFile, Honoured, "ranges of the pods, one of each family, with a comma between"},
-  {"nodePortAddresses", "nodeport-addresses", List, "", Itself, WithoutFile, Honoured, "ranges of the node's addresses that serve NodePorts, or the word primary. Without any: primary with mode nftables, all local addresses with an empty mode"},
+  {"nodePortAddresses", "nodeport-addresses", List, "", Itself, WithoutFile, Honoured, "ranges of the node's addresses that serve NodePorts, or the word primary. Without any: primary with mode nftables, all local addresses with an empty mode and with ipvs"},
   {"oomScoreAdj", "oom-score-adj", Int, "-999", Itself, WithoutFile, Honoured, "how unlikely the kernel ends the daemon when memory is short; -1000 to 1000"},
   {"conntrack.maxPerCore", "conntrack-max-per-core", Int, "32768", Itself, WithoutFile, Honoured, "connections tracked per CPU; 0 leaves the limit and ignores conntrack.min"},
   {"conntrack.min", "conntrack-min", Int, "131072", Itself, WithoutFile, Honoured, "connections tracked at least"},
@@ -86,8 +86,8 @@ constexpr Field kFields[] = {
   {"--write-config-to", "write-config-to", String, "", Itself, Always, Honoured, "write the configuration in effect to this file and exit"},
   {"--check-config", "check-config", Bool, "false", Itself, Always, Honoured, "check the configuration, print what is in effect and exit: 0, or 2 when it is wrong"},
   {"--cleanup", "cleanup", Bool, "false", Itself, Always, Honoured, "remove what kube-shunt put into the kernel and exit"},
-  {"--cleanup-kube-proxy", "cleanup-kube-proxy", Bool, "false", Itself, Always, Honoured, "remove what kube-proxy left in the kernel and exit"},
-  {"--init-only", "init-only", Bool, "false", Itself, Always, Honoured, "set what needs privileges (connection tracking limits) and exit; the daemon then runs with less"},
+  {"--cleanup-kube-proxy", "cleanup-kube-proxy", Bool, "false", Itself, Always, Honoured, "remove what kube-proxy left in the kernel and exit; connections that its IPVS balances end (a daemon in nftables mode lets them end by themselves)"},
+  {"--init-only", "init-only", Bool, "false", Itself, Always, Honoured, "set what needs privileges (connection tracking limits, IPVS) and exit; the daemon then runs with less"},
   {"--version", "version", Bool, "false", Itself, Always, Honoured, "print the version and exit"},
   {"--help", "help", Bool, "false", Itself, Always, Honoured, "print this and exit"},
   {"--healthz-port", "healthz-port", Int, "10256", Itself, WithoutFile, Honoured, "deprecated: 0 turns healthzBindAddress off; else the port of one without, which has no effect on the default"},
@@ -183,7 +183,7 @@ std::string fields_page() {
       "\n## Refused\n\nValues of kube-proxy's that are understood, and with which the daemon does "
       "not start:\n\n";
   for (const Mode mode : {Mode::Iptables, Mode::Ipvs}) {
-    if (const ModeDecision decision = decide_mode(mode, true); !decision.available) {
+    if (const ModeDecision decision = decide_mode(mode, true, true); !decision.available) {
       page += "- " + decision.why + "\n";
     }
   }
@@ -192,7 +192,7 @@ std::string fields_page() {
 
 std::string help() {
   std::string text =
-      "Makes Kubernetes Services work on this node, through nftables.\n\n"
+      "Makes Kubernetes Services work on this node, through nftables or IPVS.\n\n"
       "Usage: kube-shunt [flags]\n\n";
   for (const Field& field : kFields) {
     if (field.flag.empty() || find_flag(field.flag) != &field) {

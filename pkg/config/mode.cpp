@@ -1,8 +1,32 @@
 #include "config/mode.h"
 
 namespace shunt::config {
+namespace {
 
-ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables) {
+ModeDecision decide_ipvs(bool kernel_has_nf_tables, bool kernel_has_ipvs) {
+  ModeDecision out{BackEnd::Ipvs, kernel_has_nf_tables && kernel_has_ipvs, "ipvs, as configured"};
+  if (out.available) {
+    out.why += ", with nftables beside it for masquerading, source ranges and refusals";
+    return out;
+  }
+  if (!kernel_has_ipvs) {
+    out.why += "; but the kernel has no IPVS (module ip_vs)";
+  }
+  if (!kernel_has_nf_tables) {
+    out.why +=
+        "; but the kernel has no nf_tables, which masquerading, source ranges and refusals need in "
+        "this mode, too";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of_back_end(Mode running) {
+  return running == Mode::Ipvs ? "ipvs" : running == Mode::Iptables ? "iptables" : "nftables";
+}
+
+ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables, bool kernel_has_ipvs) {
   switch (configured) {
     case Mode::Auto:
       if (kernel_has_nf_tables) {
@@ -27,14 +51,11 @@ ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables) {
       return {
           BackEnd::Iptables,
           false,
-          "mode: \"iptables\" is not built yet; \"nftables\" is, and so is an empty mode, which is "
-          "nftables with the settings of the iptables section"};
+          "mode: \"iptables\" is not built yet; \"nftables\" and \"ipvs\" are, and so is an empty "
+          "mode, "
+          "which is nftables with the settings of the iptables section"};
     case Mode::Ipvs:
-      return {
-          BackEnd::Ipvs,
-          false,
-          "mode: \"ipvs\" is not built yet; \"nftables\" is, and so is an empty mode, which is "
-          "nftables with the settings of the iptables section"};
+      return decide_ipvs(kernel_has_nf_tables, kernel_has_ipvs);
   }
   return {};
 }

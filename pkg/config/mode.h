@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace shunt::config {
 
@@ -15,13 +16,17 @@ enum class Mode : std::uint8_t {
 
 enum class BackEnd : std::uint8_t { Nftables, Iptables, Ipvs };
 
+// "nftables", "ipvs": what /proxyMode answers while the daemon runs in that mode.
+std::string_view name_of_back_end(Mode running);
+
 struct ModeDecision {
   BackEnd back_end = BackEnd::Nftables;
   bool available = false;  // this release has it; otherwise the daemon cannot run
   std::string why;         // a sentence for the log: which, and for what reason
 };
 
-// Pure.
-ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables);
+// Pure. The IPVS mode needs nf_tables as well: IPVS only balances, and masquerading, source ranges
+// and refusals are rules.
+ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables, bool kernel_has_ipvs);
 
 }  // namespace shunt::config

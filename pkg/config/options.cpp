@@ -55,7 +55,7 @@ Result<Options> evaluate(const Settings& flags, const std::optional<std::string>
   Options options = std::move(checked.options);
   // What the kernel has shows at start; what no kernel can help is refused here, so that a reload
   // does not stop a daemon that runs.
-  if (const auto decision = decide_mode(options.mode, true); !decision.available) {
+  if (const auto decision = decide_mode(options.mode, true, true); !decision.available) {
     return fail(Errc::Unsupported, decision.why);
   }
   options.config_text = text.value_or("");

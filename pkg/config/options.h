@@ -41,6 +41,18 @@ struct Conntrack {
   std::chrono::seconds udp_stream_timeout{0};
 };
 
+// The section `ipvs`, for the mode of that name; but for the excluded ranges, of which every mode
+// leaves the virtual servers alone.
+struct Ipvs {
+  std::string scheduler = "rr";  // as IPVS names it: "wrr", "lc", ...
+  std::vector<net::Cidr> exclude_cidrs;
+  bool strict_arp = false;
+  // 0 leaves a timeout to the system.
+  std::chrono::seconds tcp_timeout{0};
+  std::chrono::seconds tcp_fin_timeout{0};
+  std::chrono::seconds udp_timeout{0};
+};
+
 // Which addresses of the node serve NodePorts.
 struct NodePortAddresses {
   enum class Kind : std::uint8_t { All, Primary, Ranges };
@@ -86,6 +98,7 @@ struct Options {
   NodePortAddresses node_port_addresses;
   net::IpAddress bind_address;  // unspecified: the Node's addresses stand
   Conntrack conntrack;
+  Ipvs ipvs;
   bool allow_external_ips = true;  // the gate AllowServiceExternalIPs
 
   std::optional<net::SocketAddress> healthz;  // none: no such server

@@ -89,6 +89,44 @@ TEST_CASE("flags of kube-proxy are understood") {
   CHECK_FALSE(o.allow_external_ips);
 }
 
+TEST_CASE("flags of kube-proxy's IPVS mode are understood, and said to be idle in other modes") {
+  const std::vector<std::string> flags{
+      "--hostname-override=n",
+      "--ipvs-scheduler=sed",
+      "--ipvs-exclude-cidrs=10.9.0.0/16,fd09::/64",
+      "--ipvs-strict-arp",
+      "--ipvs-tcp-timeout=10m",
+      "--ipvs-tcpfin-timeout=20s",
+      "--ipvs-udp-timeout=30s",
+      "--ipvs-sync-period=40s",
+      "--ipvs-min-sync-period=5s",
+      "--iptables-masquerade-bit=9",
+      "--iptables-sync-period=1s"};
+  std::vector<std::string> in_ipvs = flags;
+  in_ipvs.emplace_back("--proxy-mode=ipvs");
+  const auto got = parse(in_ipvs);
+  CHECK(error_of(got).empty());
+  REQUIRE(got);
+  const Options& o = got->options;
+  CHECK(o.warnings.empty());
+  CHECK(o.ipvs.scheduler == "sed");
+  CHECK(o.ipvs.exclude_cidrs.size() == 2);
+  CHECK(o.ipvs.strict_arp);
+  CHECK(o.ipvs.tcp_timeout.count() == 600);
+  CHECK(o.ipvs.tcp_fin_timeout.count() == 20);
+  CHECK(o.ipvs.udp_timeout.count() == 30);
+  CHECK(o.sync_period == Millis{40'000});
+  CHECK(o.min_sync_period == Millis{5'000});
+  CHECK(o.masquerade_bit == 9);
+
+  const auto idle = parse(flags);
+  REQUIRE(idle);
+  CHECK(idle->options.sync_period == Millis{1'000});
+  CHECK(idle->options.ipvs.exclude_cidrs.size() == 2);
+  CHECK(warned(idle->options, "ipvs.scheduler: has no effect"));
+  CHECK(idle->options.warnings.size() == 7);  // all of IPVS but the excluded ranges
+}
+
 TEST_CASE("an empty address is as good as none") {
   const auto got = parse(
       {"--hostname-override",

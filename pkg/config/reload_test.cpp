@@ -30,6 +30,7 @@ TEST_CASE("what is in effect can be loaded again and is the same") {
        {"",
         kMany,
         "nodePortAddresses: [10.0.0.0/8, 127.0.0.0/8]\n",
+        "mode: ipvs\nipvs: {scheduler: mh, excludeCIDRs: [10.0.0.0/8], udpTimeout: 1m}\n",
         "bindAddress: \"fd80::1\"\n"}) {
     const auto first = load_fields(fields);
     REQUIRE(first);
@@ -102,6 +103,12 @@ TEST_CASE("a change is named with both values and how it can be applied") {
        "\"0s\"",
        Application::ByRebuilding},
       {"", "clientConnection: {qps: 7}\n", "clientConnection.qps", "5", "7", Application::Nothing},
+      {"mode: ipvs\n",
+       "mode: ipvs\nipvs: {scheduler: lc}\n",
+       "ipvs.scheduler",
+       "\"rr\"",
+       "\"lc\"",
+       Application::ByRebuilding},
       {"",
        "kubeShunt: {snapshot: /s}\n",
        "kubeShunt.snapshot",

@@ -32,6 +32,13 @@ std::vector<Doubt> doubts(const Options& options, const std::vector<net::Family>
     what.append(net::to_string(families.front())).append(" range, and this node has nothing else");
     out.push_back({true, std::move(what)});
   }
+  const auto& excluded = options.ipvs.exclude_cidrs;
+  if (options.mode == Mode::Ipvs && !excluded.empty() && !dual_stack &&
+      !has(excluded, families.front())) {
+    std::string what = "ipvs.excludeCIDRs has no ";
+    what.append(net::to_string(families.front())).append(" range, and this node has nothing else");
+    out.push_back({false, std::move(what)});
+  }
   return out;
 }
 

@@ -32,5 +32,17 @@ TEST_CASE("pod ranges of a family that the node has not, are the end of a single
   CHECK(doubts(options, {Family::IPv4}).empty());
 }
 
+TEST_CASE("excluded ranges of the wrong family alone are said in mode ipvs") {
+  Options options;
+  options.ipvs.exclude_cidrs = {range("fd00::/8")};
+  CHECK(doubts(options, {Family::IPv4}).empty());
+  options.mode = Mode::Ipvs;
+  const auto said = doubts(options, {Family::IPv4});
+  REQUIRE(said.size() == 1);
+  CHECK_FALSE(said[0].fatal);
+  CHECK(said[0].what.find("ipvs.excludeCIDRs") == 0);
+  CHECK(doubts(options, {Family::IPv4, Family::IPv6}).empty());
+}
+
 }  // namespace
 }  // namespace shunt::config
