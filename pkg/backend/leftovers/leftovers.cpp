@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -14,7 +13,7 @@
 #include "backend/leftovers/save_reader.h"
 #include "backend/leftovers/wire.h"
 #include "base/log.h"
-#include "base/subprocess.h"
+#include "netlink/delivery_rule.h"
 
 namespace shunt::backend::leftovers {
 namespace {
@@ -26,7 +25,6 @@ constexpr int kTries = 3;  // of a table that others change meanwhile
 // The kernel lets go of the sets of removed rules a moment later.
 constexpr int kBusyTries = 20;
 constexpr int kBusyPauseMillis = 25;
-constexpr char kIpvsProc[] = "/proc/thread-self/net/ip_vs";
 
 std::string nft_table_name(net::Family family) {
   return std::string("nftables: table ") + (family == net::Family::IPv4 ? "ip " : "ip6 ") +
@@ -39,15 +37,22 @@ std::string sentence(std::string subject, const std::string& rest) {
   return subject;
 }
 
-// Whether the kernel balances by IPVS for anybody here. The header is three lines.
-bool has_virtual_servers() {
-  std::ifstream file(kIpvsProc);
-  std::string line;
-  int lines = 0;
-  while (lines < 4 && std::getline(file, line)) {
-    ++lines;
+// kube-shunt's IPVS mode has a device of the same name, and rules that lead to it.
+Result<bool> has_kube_proxy_link() {
+  if (!has_link(kIpvsLink)) {
+    return false;
   }
-  return lines > 3;
+  for (const net::Family family : kFamilies) {
+    const auto ours = netlink::has_delivery_rule(family);
+    // A kernel without IPv6 has no rules of it.
+    if (!ours && ours.error().code != Errc::Unsupported) {
+      return tl::unexpected(ours.error());
+    }
+    if (ours && *ours) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Result<std::vector<std::string>> kube_proxy_sets(Wire& wire) {
@@ -138,27 +143,14 @@ class Removal {
 
   // After the chains, which use the sets.
   void ipvs() {
-    const bool link = has_link(kIpvsLink);
+    link();
     const auto sets = kube_proxy_sets(wire_);
     if (!sets) {
       failed("ipvs: sets", sets.error().what);
+      return;
     }
-    if (link || (sets && !sets->empty())) {
-      virtual_servers();
-    }
-    if (link) {
-      const std::string subject = sentence("ipvs", std::string("link ") + kIpvsLink);
-      const auto gone = delete_link(kIpvsLink);
-      if (!gone) {
-        failed(subject, gone.error().what);
-      } else if (*gone) {
-        report_.removed.push_back(subject);
-      }
-    }
-    if (sets) {
-      for (const std::string& name : *sets) {
-        destroy(name);
-      }
+    for (const std::string& name : *sets) {
+      destroy(name);
     }
   }
 
@@ -218,22 +210,19 @@ class Removal {
     return {};
   }
 
-  // All of the namespace: only called where kube-proxy has balanced by IPVS.
-  void virtual_servers() {
-    if (!has_virtual_servers()) {
+  void link() {
+    if (!options_.remove_ipvs || !has_link(kIpvsLink)) {
       return;
     }
-    Command command;
-    command.argv = {"ipvsadm", "-C"};
-    command.stop_fd = options_.stop_fd;
-    const auto done = run(command);
-    const std::string subject = "ipvs: virtual servers";
-    if (!done && done.error().code == Errc::NotFound) {
-      report_.left.push_back(sentence(subject, "ipvsadm is not installed"));
-    } else if (!done) {
-      failed(subject, done.error().what);
-    } else if (done->exit_code != 0) {
-      failed(subject, presentable(done->diagnostics));
+    const std::string subject =
+        sentence("ipvs", std::string("link ") + kIpvsLink + " and its virtual servers");
+    const auto theirs = has_kube_proxy_link();
+    if (!theirs) {
+      failed(subject, theirs.error().what);
+    } else if (!*theirs) {
+      report_.left.push_back(sentence(subject, "kube-shunt's own, which --cleanup removes"));
+    } else if (const auto gone = options_.remove_ipvs(); !gone) {
+      failed(subject, gone.error().what);
     } else {
       report_.removed.push_back(subject);
     }
@@ -290,7 +279,11 @@ Found find_kube_proxy() {
   if (!sets) {
     out.unknown.push_back(sentence("ipvs: sets", sets.error().what));
   }
-  out.ipvs = has_link(kIpvsLink) || (sets && !sets->empty());
+  const auto link = has_kube_proxy_link();
+  if (!link) {
+    out.unknown.push_back(sentence(std::string("ipvs: link ") + kIpvsLink, link.error().what));
+  }
+  out.ipvs = (link && *link) || (sets && !sets->empty());
   return out;
 }
 

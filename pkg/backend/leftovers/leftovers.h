@@ -9,6 +9,7 @@
 // anybody's rules ask for it, so ours must be there first.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace shunt::backend::leftovers {
 struct Found {
   bool nftables = false;
   bool iptables = false;             // chains of the iptables mode or the IPVS mode
-  bool ipvs = false;                 // its link or its sets
+  bool ipvs = false;                 // its link, unless that is kube-shunt's; or its sets
   std::vector<std::string> unknown;  // what could not be looked at, and why
   bool any() const { return nftables || iptables || ipvs; }
 };
@@ -36,6 +37,10 @@ struct Report {
 
 struct RemovalOptions {
   int stop_fd = -1;  // readable: give up (see base/subprocess.h)
+  // Takes virtual servers and kube-ipvs0 away, which ends the connections that IPVS balances
+  // (ipvs::Withdrawal::remove_now). Without it they stay: a daemon in the nftables mode lets their
+  // connections end first, and one in the IPVS mode goes on with them.
+  std::function<Result<>()> remove_ipvs = nullptr;
 };
 
 // Does as much as it can; a failure stops nothing else. What is written at once (a table) goes

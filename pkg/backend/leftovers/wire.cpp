@@ -1,23 +1,18 @@
 #include "backend/leftovers/wire.h"
 
-#include <libmnl/libmnl.h>
-#include <linux/if_link.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/ipset/ip_set.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <span>
 #include <utility>
 
-#include "base/handle.h"
 #include "netlink/attributes.h"
 #include "netlink/batch.h"
 #include "netlink/messages.h"
@@ -157,40 +152,5 @@ Result<> Wire::destroy_ipset(std::string_view name) {
 }
 
 bool has_link(const char* name) { return ::if_nametoindex(name) != 0; }
-
-Result<bool> delete_link(std::string_view name) {
-  const Handle<mnl_socket, mnl_socket_close> socket(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
-  if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) < 0) {
-    return fail(
-        netlink::errc_of(errno), std::string("netlink socket: ") + std::strerror(errno), errno);
-  }
-  alignas(nlmsghdr) std::array<char, 256> buffer{};
-  nlmsghdr* message = mnl_nlmsg_put_header(buffer.data());
-  message->nlmsg_type = RTM_DELLINK;
-  message->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-  message->nlmsg_seq = 1;
-  (void)mnl_nlmsg_put_extra_header(message, sizeof(ifinfomsg));  // all zero: found by its name
-  const std::string text(name.substr(0, IFNAMSIZ - 1));
-  mnl_attr_put_strz(message, IFLA_IFNAME, text.c_str());
-  alignas(nlmsghdr) std::array<char, 8192> answer{};
-  ssize_t got = mnl_socket_sendto(socket.get(), message, message->nlmsg_len);
-  if (got >= 0) {
-    got = mnl_socket_recvfrom(socket.get(), answer.data(), answer.size());
-  }
-  // An acknowledgement stops mnl_cb_run with 0; an error is its errno.
-  if (got < 0 || mnl_cb_run(
-                     answer.data(),
-                     static_cast<std::size_t>(got),
-                     1,
-                     mnl_socket_get_portid(socket.get()),
-                     nullptr,
-                     nullptr) < 0) {
-    if (errno == ENODEV) {
-      return false;
-    }
-    return fail(netlink::errc_of(errno), std::strerror(errno), errno);
-  }
-  return true;
-}
 
 }  // namespace shunt::backend::leftovers

@@ -50,7 +50,5 @@ class Wire {
 
 // Of the calling thread's namespace.
 bool has_link(const char* name);
-// False when there was none.
-Result<bool> delete_link(std::string_view name);
 
 }  // namespace shunt::backend::leftovers
