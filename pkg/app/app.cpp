@@ -48,7 +48,7 @@ std::string program_file() {
 }
 
 Result<> look_at_node(const config::Options& options) {
-  const Facts facts = gather_facts();
+  const Facts facts = gather_facts(options.mode);
   for (const Finding& finding : preflight(facts)) {
     if (finding.fatal) {
       return fail(Errc::Denied, finding.what + "; " + finding.how);
@@ -63,7 +63,7 @@ Result<> look_at_node(const config::Options& options) {
 
 // What needs privileges that the daemon itself may lack later.
 Result<> set_up_node(const config::Options& options) {
-  const auto unwritten = set_up_conntrack(options.conntrack);
+  const auto unwritten = set_up_kernel(options);
   if (!unwritten.empty()) {
     return refuse(unwritten);
   }
@@ -103,7 +103,7 @@ Result<> run(const config::Invocation& invocation) {
   if (options.init_only) {
     return set_up_node(options);
   }
-  warn_of(set_up_conntrack(options.conntrack));
+  warn_of(set_up_kernel(options));
   set_oom_score_adj(options.oom_score_adj);
   return Supervisor(invocation, std::move(process)).run();
 }

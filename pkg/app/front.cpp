@@ -145,6 +145,9 @@ http::Service Front::metrics_service(const config::Options& options) {
   health::MetricsPages pages;
   pages.metrics = [this] { return metrics_->text(); };
   pages.slis = [this] { return metrics_->slis(); };
+  pages.proxy_mode = [this] {
+    return std::string(config::name_of_back_end(options_.latest()->mode));
+  };
   pages.config = [this] { return options_.latest()->configz; };
   pages.flags = [this] {
     const auto now = options_.latest();

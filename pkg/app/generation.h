@@ -46,6 +46,7 @@ class Generation {
   // Not when the kernel holds Services, which are newer. Call it while nothing was synced.
   void serve_snapshot();
 
+  const config::Options& options() const { return options_; }
   const Sources& sources() const { return *sources_; }
   void tell(const kube::Notice& notice) { sources_->tell(notice); }
   void poke() { loop_->poke(); }  // any thread: the sync loop comes round

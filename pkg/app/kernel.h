@@ -1,6 +1,6 @@
 // The kernel's side of the daemon, as the options want it: a back end for each address family, who
-// removes stale UDP flows, and probes that look at the tables from outside. nftables is the only
-// mode of this release.
+// removes stale UDP flows, probes that look at the tables from outside, and the end of what another
+// mode or another program left.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/conntrack/reconciler.h"
+#include "backend/ipvs/withdrawal.h"
 #include "backend/nft/probe.h"
 #include "base/result.h"
 #include "config/options.h"
@@ -36,5 +37,11 @@ Result<> clean_up(const config::Options& options);
 // Removes kube-proxy's rules if there are any, once ours are in force, and says what went. Blocks
 // for as long as iptables takes; `stop_fd` ends it.
 void take_over_from_kube_proxy(int stop_fd);
+
+// IPVS balanced here, for kube-proxy or for us, and is not to any more: before anything else is
+// written its connections are secured. Null when there is nothing of the kind, or IPVS goes on.
+std::unique_ptr<backend::ipvs::Withdrawal> begin_withdrawal(const config::Options& options);
+// The rest, once ours is in force: until the last connection has ended, or `stop_fd` is readable.
+void withdraw(backend::ipvs::Withdrawal& withdrawal, int stop_fd);
 
 }  // namespace shunt::app

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "app/ipvs_settings.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "node/conntrack_limits.h"
@@ -50,34 +51,6 @@ std::string text_of(const std::optional<std::int64_t>& value) {
   return value ? std::to_string(*value) : "unknown";
 }
 
-// Sets one file where it has another value.
-class Writer {
- public:
-  explicit Writer(std::vector<UnwrittenSetting>& unwritten) : unwritten_(unwritten) {}
-
-  void write(const std::string& path, std::int64_t wanted, const std::string& how_to_do_without) {
-    const std::optional<std::int64_t> current = read_number(path);
-    if (current == wanted) {
-      return;
-    }
-    if (const auto error = write_number(path, wanted)) {
-      unwritten_.push_back(
-          {path,
-           current,
-           wanted,
-           *error,
-           "run kube-shunt --init-only in a privileged init container, or " + how_to_do_without});
-      return;
-    }
-    log::info(
-        "kernel setting changed",
-        {kv("path", path), kv("to", wanted), kv("from", text_of(current))});
-  }
-
- private:
-  std::vector<UnwrittenSetting>& unwritten_;
-};
-
 std::string without(std::string_view field) {
   const bool on_or_off = field == "conntrack.tcpBeLiberal";
   return "set " + std::string(field) + (on_or_off ? " to false" : " to 0") +
@@ -86,18 +59,48 @@ std::string without(std::string_view field) {
 
 }  // namespace
 
+void write_setting(
+    std::vector<UnwrittenSetting>& unwritten,
+    const std::string& path,
+    std::int64_t wanted,
+    const std::string& how) {
+  const std::optional<std::int64_t> current = read_number(path);
+  if (current == wanted) {
+    return;
+  }
+  if (const auto error = write_number(path, wanted)) {
+    unwritten.push_back(
+        {path,
+         current,
+         wanted,
+         *error,
+         "run kube-shunt --init-only in a privileged init container, or " + how});
+    return;
+  }
+  log::info(
+      "kernel setting changed", {kv("path", path), kv("to", wanted), kv("from", text_of(current))});
+}
+
+std::vector<UnwrittenSetting> set_up_kernel(const config::Options& options) {
+  std::vector<UnwrittenSetting> unwritten = set_up_conntrack(options.conntrack);
+  if (options.mode == config::Mode::Ipvs) {
+    const auto more = set_up_ipvs(options.ipvs);
+    unwritten.insert(unwritten.end(), more.begin(), more.end());
+  }
+  return unwritten;
+}
+
 std::vector<UnwrittenSetting> set_up_conntrack(
     const config::Conntrack& wanted, const std::string& root) {
   std::vector<UnwrittenSetting> unwritten;
-  Writer writer(unwritten);
   for (const node::KernelSetting& setting : node::conntrack_settings(wanted, cpus_of(root))) {
     const std::string how = without(node::field_of(setting));
-    writer.write(root + kSysctls + setting.name, setting.value, how);
+    write_setting(unwritten, root + kSysctls + setting.name, setting.value, how);
     if (setting.name == node::kConntrackMax) {
       const std::int64_t buckets = node::conntrack_buckets(setting.value);
       const auto now = read_number(root + kHashSize);
       if (!now || *now < buckets) {
-        writer.write(root + kHashSize, buckets, how);
+        write_setting(unwritten, root + kHashSize, buckets, how);
       }
     }
   }
@@ -106,7 +109,8 @@ std::vector<UnwrittenSetting> set_up_conntrack(
 
 void warn_of(const std::vector<UnwrittenSetting>& settings) {
   for (const UnwrittenSetting& setting : settings) {
-    log::warn(
+    log::write(
+        setting.serious ? log::Level::Error : log::Level::Warn,
         "kernel setting cannot be written, it stays as it is",
         {kv("path", setting.path),
          kv("current", text_of(setting.current)),

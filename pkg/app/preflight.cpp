@@ -11,9 +11,12 @@
 #include <fstream>
 #include <ios>
 
+#include "app/ipvs_settings.h"
 #include "app/kernel.h"
 #include "base/log.h"
 #include "config/sanity.h"
+#include "netlink/ipvs.h"
+#include "netlink/link_kind.h"
 #include "netlink/messages.h"
 #include "netlink/socket.h"
 
@@ -61,6 +64,15 @@ std::optional<bool> answers_nf_tables() {
   return error == EPERM || error == EACCES ? std::nullopt : std::optional(false);
 }
 
+// Only to find out what is missing: the socket goes again.
+std::optional<bool> answers_ipvs() {
+  const auto socket = netlink::ipvs::Socket::open();
+  if (socket) {
+    return true;
+  }
+  return socket.error().code == Errc::Unsupported ? std::optional(false) : std::nullopt;
+}
+
 std::optional<bool> is_on(const std::string& path) {
   int value = 0;
   return std::ifstream(path) >> value ? std::optional(value != 0) : std::nullopt;
@@ -97,6 +109,19 @@ std::vector<Finding> preflight(const Facts& facts) {
          "load the module nf_conntrack on the host (modprobe nf_conntrack), or use a kernel with "
          "CONFIG_NF_CONNTRACK"});
   }
+  if (facts.ipvs == false) {
+    findings.push_back(
+        {false,
+         "the kernel has no IPVS",
+         "load the module ip_vs on the host (modprobe ip_vs), or use a kernel with CONFIG_IP_VS, "
+         "or another mode"});
+  }
+  if (facts.dummy == false) {
+    findings.push_back(
+        {false,
+         "the kernel has no dummy devices",
+         "load the module dummy on the host (modprobe dummy), or use a kernel with CONFIG_DUMMY"});
+  }
   const auto forwarding = [&](std::optional<bool> on, const char* family, const char* sysctl) {
     if (on == false) {
       findings.push_back(
@@ -111,9 +136,24 @@ std::vector<Finding> preflight(const Facts& facts) {
 }
 
 Result<> judge_settings(const config::Options& options, const Facts& facts) {
-  const auto decision = config::decide_mode(options.mode, facts.nf_tables.value_or(true));
+  const auto decision =
+      config::decide_mode(options.mode, facts.nf_tables.value_or(true), facts.ipvs.value_or(true));
   if (!decision.available) {
     return fail(Errc::Unsupported, decision.why);
+  }
+  if (options.mode == config::Mode::Ipvs && facts.dummy == false) {
+    return fail(
+        Errc::Unsupported,
+        "ipvs, as configured; but the kernel has no dummy devices (module dummy), of which "
+        "kube-ipvs0 is one");
+  }
+  const std::string& scheduler = options.ipvs.scheduler;
+  if (options.mode == config::Mode::Ipvs && facts.ipvs == true &&
+      has_ipvs_scheduler(scheduler) == false) {
+    return fail(
+        Errc::Unsupported,
+        "ipvs.scheduler: the kernel has none of the name " + scheduler + " (module ip_vs_" +
+            scheduler + ")");
   }
   log::info("back end chosen", {log::kv("why", decision.why)});
   for (const config::Doubt& doubt : config::doubts(options, families_of_host())) {
@@ -125,13 +165,17 @@ Result<> judge_settings(const config::Options& options, const Facts& facts) {
   return {};
 }
 
-Facts gather_facts(const std::string& root) {
+Facts gather_facts(config::Mode mode, const std::string& root) {
   Facts facts;
   facts.net_admin = has_net_admin(root);
   facts.nf_tables = answers_nf_tables();
   facts.conntrack = has_conntrack(root);
   facts.ipv4_forwarding = is_on(root + "/proc/sys/net/ipv4/ip_forward");
   facts.ipv6_forwarding = is_on(root + "/proc/sys/net/ipv6/conf/all/forwarding");
+  if (mode == config::Mode::Ipvs) {
+    facts.ipvs = answers_ipvs();
+    facts.dummy = netlink::makes_links("dummy");
+  }
   return facts;
 }
 

@@ -18,6 +18,9 @@ struct Facts {
   std::optional<bool> conntrack;
   std::optional<bool> ipv4_forwarding;
   std::optional<bool> ipv6_forwarding;  // unknown also where there is no IPv6
+  // Only looked at for the IPVS mode, since asking makes the kernel load its modules.
+  std::optional<bool> ipvs;   // the kernel answers IPVS requests
+  std::optional<bool> dummy;  // it makes dummy devices, of which kube-ipvs0 is one
 };
 
 struct Finding {
@@ -35,6 +38,6 @@ std::vector<Finding> preflight(const Facts& facts);
 Result<> judge_settings(const config::Options& options, const Facts& facts);
 
 // Reads /proc and asks the kernel. `root` is put before /proc.
-Facts gather_facts(const std::string& root = "");
+Facts gather_facts(config::Mode mode, const std::string& root = "");
 
 }  // namespace shunt::app

@@ -90,6 +90,7 @@ Result<std::shared_ptr<Generation>> Supervisor::make_generation(const config::Op
 
 void Supervisor::start(std::shared_ptr<Generation> generation) {
   generation_ = std::move(generation);
+  withdrawal_ = begin_withdrawal(generation_->options());
   front_->watcher().begin(
       [raw = generation_.get()](const kube::Notice& notice) { raw->tell(notice); },
       [this] {
@@ -163,7 +164,7 @@ Result<> Supervisor::run() {
       {kv("version", SHUNT_VERSION),
        kv("node", options_.node_name),
        kv("source", (*generation)->sources().name()),
-       kv("mode", "nftables")});
+       kv("mode", config::name_of_back_end(options_.mode))});
   start(std::move(*generation));
   generation_->tell(about_node(options_, "Starting"));
   watch_config_file();
@@ -308,7 +309,7 @@ void Supervisor::reload(const char* why) {
 }
 
 Result<> Supervisor::rebuild(const config::Options& next) {
-  if (auto judged = judge_settings(next, gather_facts()); !judged) {
+  if (auto judged = judge_settings(next, gather_facts(next.mode)); !judged) {
     return judged;
   }
   auto generation = make_generation(next);
@@ -317,8 +318,9 @@ Result<> Supervisor::rebuild(const config::Options& next) {
     return tl::unexpected(generation.error());
   }
   front_->apply(next);
-  warn_of(set_up_conntrack(next.conntrack));
+  warn_of(set_up_kernel(next));
   set_oom_score_adj(next.oom_score_adj);
+  end_take_over();
   stop_generation();
   drop_relay(next);
   start(std::move(*generation));
@@ -371,14 +373,22 @@ void Supervisor::execute_again() {
 
 // ---- kube-proxy's leftovers ----
 
-// Off the main thread: iptables may take seconds. Once a process.
+// Off the main thread: iptables may take seconds, and connections last for days.
 void Supervisor::begin_take_over() {
-  if (std::exchange(taken_over_, true)) {
+  end_take_over();
+  stop_take_over_.clear();
+  if (taken_over_ && !withdrawal_) {
     return;
   }
   take_over_ = std::thread([this] {
     (void)::pthread_setname_np(::pthread_self(), "take-over");  // a name is a nicety
-    take_over_from_kube_proxy(stop_take_over_.fd());
+    if (!taken_over_) {
+      take_over_from_kube_proxy(stop_take_over_.fd());
+      taken_over_ = true;
+    }
+    if (withdrawal_) {
+      withdraw(*withdrawal_, stop_take_over_.fd());
+    }
   });
 }
 

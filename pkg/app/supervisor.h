@@ -78,7 +78,8 @@ class Supervisor {
   std::size_t descriptors_ = 1024;
   WakeFd stop_take_over_;
   std::thread take_over_;
-  bool taken_over_ = false;
+  bool taken_over_ = false;  // of kube-proxy; while take_over_ runs it is that thread's
+  std::unique_ptr<backend::ipvs::Withdrawal> withdrawal_;  // likewise
 };
 
 }  // namespace shunt::app

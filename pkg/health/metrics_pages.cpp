@@ -62,7 +62,7 @@ class Pages {
       return page(kText, "ok");
     }
     if (request.path == "/proxyMode") {
-      return page(kText, pages_.proxy_mode);
+      return page(kText, pages_.proxy_mode());
     }
     if (request.path == "/configz" && pages_.config) {
       return page(kJson, pages_.config());

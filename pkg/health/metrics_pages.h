@@ -22,7 +22,7 @@ namespace shunt::health {
 struct MetricsPages {
   std::function<std::string()> metrics = {};  // obs::Metrics::text
   std::function<std::string()> slis = {};     // obs::Metrics::slis
-  std::string proxy_mode = "nftables";
+  std::function<std::string()> proxy_mode;
   // The document of /configz: components by name, each with its object in JSON.
   std::function<std::string()> config = {};
   std::function<std::vector<std::pair<std::string, std::string>>()> flags = {};  // name, value

@@ -11,6 +11,7 @@ struct World {
   World() {
     pages.metrics = [] { return "a 1\n"; };
     pages.slis = [] { return "b 1\n"; };
+    pages.proxy_mode = [] { return std::string("nftables"); };
     pages.config = [] { return R"({"kubeproxy.config.k8s.io":{}})"; };
     pages.flags = [] {
       return std::vector<std::pair<std::string, std::string>>{{"bind-address", "::"}, {"v", "2"}};
