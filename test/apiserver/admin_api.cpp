@@ -135,6 +135,9 @@ bool handle_admin(Context context, Journal& journal, const Request& request, Res
         !objects ? tl::unexpected(objects.error())
         : apply  ? apply_objects(context.store, std::move(*objects), request.query_flag("raw"))
                  : delete_objects(context.store, *objects);
+    if (request.query_flag("bookmark")) {
+      context.store.announce();
+    }
     answer_count(context, request, response, apply ? "applied" : "deleted", count);
   } else if (is("PUT", "/_test/faults")) {
     put_faults(context, request, response);

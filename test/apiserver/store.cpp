@@ -138,7 +138,15 @@ Store::Batch Store::changes_after(std::size_t index, std::uint64_t version) cons
   const std::lock_guard lock(mutex_);
   const Table& table = tables_.at(index);
   const auto first = std::ranges::upper_bound(table.log, version, {}, &Change::version);
-  return {version_, table.oldest, table.lost, {first, table.log.end()}};
+  return {version_, table.oldest, table.lost, announced_, {first, table.log.end()}};
+}
+
+void Store::announce() {
+  {
+    const std::lock_guard lock(mutex_);
+    announced_ = version_;
+  }
+  ring_all();
 }
 
 void Store::forget_log() {

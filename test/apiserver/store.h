@@ -56,10 +56,13 @@ class Store {
     std::uint64_t version = 0;  // `changes` reach up to here
     std::uint64_t oldest = 0;
     std::uint64_t lost = 0;  // the last change that the log dropped
+    std::uint64_t announced = 0;
     std::vector<Change> changes;
   };
   Batch changes_after(std::size_t table, std::uint64_t version) const;
 
+  // Every watch that takes bookmarks sends one now, whatever table it is of.
+  void announce();
   void forget_log();                       // old versions are too old from now on
   void advance_to(std::uint64_t version);  // the counter jumps ahead
   // At start: a change of an earlier run. A null object is a deletion.
@@ -94,6 +97,7 @@ class Store {
   const OnChange on_change_;
   mutable std::mutex mutex_;  // guards all below
   std::uint64_t version_ = 1;
+  std::uint64_t announced_ = 0;                // the version when `announce` was last called
   mutable std::array<Table, kTables> tables_;  // lists leave snapshots
 };
 

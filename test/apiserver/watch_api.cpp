@@ -69,6 +69,7 @@ class Watch {
   bool send_initial() {
     if (!options_.any_version() && !options_.send_initial_events) {
       told_ = options_.version;
+      last_bookmark_ = told_;  // the client has it already
       return true;
     }
     const Store::Listing listing = context_.store.list(target_.table.index);
@@ -98,7 +99,8 @@ class Watch {
       }
     }
     told_ = std::max(told_, batch.version);
-    return true;
+    const bool due = options_.bookmarks && batch.announced > last_bookmark_;
+    return !due || send_bookmark("");
   }
 
   // An object that stops matching is DELETED to this watch, in its last matching shape.
@@ -139,6 +141,7 @@ class Watch {
   }
 
   bool send_bookmark(std::string_view annotations) {
+    last_bookmark_ = told_;
     const std::string object = fmt::format(
         R"("metadata":{{"resourceVersion":"{}"{}}},{}}})",
         told_,
@@ -271,6 +274,7 @@ class Watch {
   WakeFd bell_;
   std::uint64_t id_ = 0;
   std::uint64_t told_ = 0;  // every change up to here was sent or does not match
+  std::uint64_t last_bookmark_ = 0;
   std::int64_t sent_ns_ = 0;
   bool running_ = false;  // the version to start from has been accepted
   std::vector<FaultPtr> seen_;

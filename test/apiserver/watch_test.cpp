@@ -98,6 +98,26 @@ TEST_CASE("streaming lists are refused as the real server refuses them") {
   CHECK(refused.json()["details"]["causes"][0]["field"] == "sendInitialEvents");
 }
 
+TEST_CASE(
+    "a bookmark that a change asks for comes at once, to watches of other resources as well") {
+  TestServer server;
+  server.apply(service("a"));
+  const std::string nodes = "/api/v1/nodes?watch=true&resourceVersion=" + version(server);
+  LineClient watch(server, nodes + "&allowWatchBookmarks=true");
+  LineClient without(server, nodes);
+  server.apply(service("b"), "?bookmark=true");
+  const Json bookmark = watch.event();
+  CHECK(summary(bookmark) == "BOOKMARK");
+  CHECK(bookmark["object"]["metadata"]["resourceVersion"] == version(server));
+  // One that begins later has the version already, one that did not ask gets none.
+  LineClient later(
+      server,
+      "/api/v1/nodes?watch=true&allowWatchBookmarks=true&resourceVersion=" + version(server));
+  server.apply("kind: Node\nmetadata: {name: n}\n");
+  CHECK(later.event()["type"] == "ADDED");
+  CHECK(without.event()["type"] == "ADDED");
+}
+
 TEST_CASE("bookmarks come in time and before the end") {
   TestServer server([](ServerOptions& options) { options.bookmark_interval_ms = 300; });
   server.apply(service("a"));

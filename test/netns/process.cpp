@@ -42,7 +42,7 @@ void redirect(int fd, int target) {
   }
 }
 
-// After fork: system calls only.
+// After vfork, in the parent's memory: system calls only.
 [[noreturn]] void become(
     int netns_fd, char* const* argv, char* const* env, int input, int output, int errors) {
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
@@ -76,12 +76,14 @@ pid_t start(
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::fork();
+  // fork would copy the page tables of a process that holds the whole bank, and then each page that
+  // the parent writes: a third of a case's time.
+  const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork): as above
   if (pid != 0) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   if (pid < 0) {
-    throw std::system_error(errno, std::generic_category(), "fork");
+    throw std::system_error(errno, std::generic_category(), "vfork");
   }
   if (pid == 0) {
     become(netns_fd, arguments.data(), variable_pointers.data(), input, output, errors);
