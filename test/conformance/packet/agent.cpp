@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -91,7 +92,9 @@ std::optional<std::string> Agent::wait_until_applied(
   if (settling_) {
     return settling_->wait(timeout, [this] { return problem_of_process(); });
   }
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  using namespace std::chrono_literals;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto deadline = begin + timeout;
   std::optional<json> last;
   while (std::chrono::steady_clock::now() < deadline) {
     if (auto problem = problem_of_process()) {
@@ -101,7 +104,11 @@ std::optional<std::string> Agent::wait_until_applied(
     if (last && lab::has_applied(*last, version)) {
       return std::nullopt;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    // Its answer costs the agent time that it needs for what we wait for: the longer that takes,
+    // the less we ask.
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    std::this_thread::sleep_for(
+        std::clamp<std::chrono::steady_clock::duration>(waited / 8, 2ms, 100ms));
   }
   return "the agent has not applied version " + std::to_string(version) +
          " in time: its status is " + (last ? last->dump() : "unknown");

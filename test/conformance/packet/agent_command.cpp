@@ -104,18 +104,23 @@ json agent_configuration(
         {"tcpEstablishedTimeout", "0s"},
         {"tcpCloseWaitTimeout", "0s"}}},
       // The iptables mode looks for removed rules once a period; the IPVS mode reads masqueradeAll
-      // here as well.
+      // here as well. It follows the profile that has no node ports on loopback.
       {"iptables",
-       {{"localhostNodePorts", settings.localhost_node_ports},
+       {{"localhostNodePorts", settings.localhost_node_ports && mode != "ipvs"},
         {"masqueradeAll", settings.masquerade_all},
         {"minSyncPeriod", "0s"},
         {"syncPeriod", "1s"}}},
-      {"ipvs", {{"minSyncPeriod", "0s"}, {"syncPeriod", "30s"}}},
+      {"ipvs",
+       {{"scheduler", settings.ipvs_scheduler},
+        {"excludeCIDRs", settings.ipvs_exclude_cidrs},
+        {"minSyncPeriod", "0s"},
+        {"syncPeriod", "30s"}}},
       {"nftables",
        {{"masqueradeAll", settings.masquerade_all},
         {"minSyncPeriod", "0s"},
         {"syncPeriod", "30s"}}}};
-  // The bank's empty list is every address, the configuration's is the primary ones.
+  // The bank's empty list is every address; the configuration's is that in mode ipvs, and the
+  // primary ones in mode nftables. "primary" means the same in both.
   config["nodePortAddresses"] = settings.node_port_addresses.empty()
                                     ? std::vector<std::string>{"0.0.0.0/0", "::/0"}
                                     : settings.node_port_addresses;

@@ -61,3 +61,16 @@ TEST_CASE("the configuration says everything that a case sets") {
   CHECK(
       agent_configuration(settings, "ipvs", "")["nodePortAddresses"] == nlohmann::json{"primary"});
 }
+
+TEST_CASE("an agent in mode ipvs is told its scheduler, and to leave loopback alone") {
+  Settings settings;
+  settings.detect_local_mode = "none";
+  settings.localhost_node_ports = true;
+  settings.ipvs_scheduler = "wlc";
+  settings.ipvs_exclude_cidrs = {"172.29.3.0/24"};
+  const nlohmann::json config = agent_configuration(settings, "ipvs", "");
+  CHECK(config["ipvs"]["scheduler"] == "wlc");
+  CHECK(config["ipvs"]["excludeCIDRs"] == nlohmann::json{"172.29.3.0/24"});
+  CHECK(config["iptables"]["localhostNodePorts"] == false);
+  CHECK(agent_configuration(settings, "iptables", "")["iptables"]["localhostNodePorts"] == true);
+}

@@ -25,15 +25,7 @@ ApiServer::ApiServer(
       kubeconfig_(pki + "/kubeconfig"),
       process_(
           where,
-          {{program,
-            "--listen",
-            kListen,
-            "--insecure-listen",
-            kAdmin,
-            "--pki",
-            pki,
-            "--bookmark-interval",
-            "20"},
+          {{program, "--listen", kListen, "--insecure-listen", kAdmin, "--pki", pki},
            {},
            log_file}) {
   wait_until_it_listens();
@@ -69,11 +61,11 @@ std::uint64_t ApiServer::post_list(
 }
 
 std::uint64_t ApiServer::apply(const std::vector<nlohmann::json>& objects) const {
-  return post_list("/_test/apply", objects);
+  return post_list("/_test/apply?bookmark=true", objects);
 }
 
 std::uint64_t ApiServer::remove(const std::vector<nlohmann::json>& objects) const {
-  return post_list("/_test/delete", objects);
+  return post_list("/_test/delete?bookmark=true", objects);
 }
 
 std::vector<WatchState> ApiServer::watches() const {

@@ -188,6 +188,11 @@ void look_for_error(Attempt& attempt) {
     socklen_t size = sizeof attempt.error;
     ::getsockopt(attempt.fd.get(), SOL_SOCKET, SO_ERROR, &attempt.error, &size);
   }
+  // The details of errors, which nobody asks for: whoever polls would find them again and again.
+  std::array<char, 512> details{};
+  while (::recv(attempt.fd.get(), details.data(), details.size(), MSG_ERRQUEUE | MSG_DONTWAIT) >=
+         0) {
+  }
 }
 
 void send_stray_segment(

@@ -1,7 +1,5 @@
 #include "packet/flow_runner.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -18,6 +16,7 @@ using std::chrono::milliseconds;
 // busy one.
 constexpr milliseconds kPatience{1500};  // for what should happen
 constexpr milliseconds kSilence{250};    // for what should not
+constexpr milliseconds kLook{100};       // at most, between two looks
 constexpr std::size_t kBatch = 8;
 
 // Below the range that the kernel chooses ports from (lab.cpp), so the two never meet.
@@ -26,6 +25,22 @@ constexpr std::uint16_t kLastPort = 9999;
 
 bool expects_silence(const Flow& flow) {
   return flow.expect.verdict == Verdict::Drop || flow.expect.verdict == Verdict::NotSeen;
+}
+
+// Where news of a refusal may come from.
+std::vector<int> undecided(
+    const std::vector<Attempt>& attempts, const std::vector<Observation>& observations) {
+  std::vector<int> descriptors;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    if (!observations[i].decided()) {
+      descriptors.push_back(attempts[i].fd.get());
+    }
+  }
+  return descriptors;
+}
+
+milliseconds until(Clock::time_point deadline) {
+  return std::min(kLook, std::chrono::ceil<milliseconds>(deadline - Clock::now()));
 }
 
 void take(
@@ -89,8 +104,9 @@ std::vector<Observation> FlowRunner::observe(const Flow& flow, std::vector<Attem
   }
   const Clock::time_point deadline =
       Clock::now() + patience_ * (expects_silence(flow) ? kSilence : kPatience);
+  std::vector<Sighting> sightings = sightings_.drain();
   while (true) {
-    take(sightings_.drain(), attempts, observations);
+    take(sightings, attempts, observations);
     for (std::size_t i = 0; i < attempts.size(); ++i) {
       look_for_error(attempts[i]);
       observations[i].error = attempts[i].error;
@@ -100,8 +116,7 @@ std::vector<Observation> FlowRunner::observe(const Flow& flow, std::vector<Attem
     if (all_decided || Clock::now() > deadline) {
       break;
     }
-    std::vector<pollfd> waited = sightings_.descriptors();
-    ::poll(waited.data(), waited.size(), 2);
+    sightings = sightings_.wait(until(deadline), undecided(attempts, observations));
   }
   take(sightings_.drain(), attempts, observations);
   return observations;
@@ -178,13 +193,11 @@ std::optional<std::string> FlowRunner::run_held(const Flow& flow) {
   Held held{std::move(send(flow, 1).front()), {}};
   const Clock::time_point deadline = Clock::now() + patience_ * kPatience;
   while (!held.answer && Clock::now() < deadline) {
-    for (const Sighting& sighting : sightings_.drain()) {
+    for (const Sighting& sighting : sightings_.wait(until(deadline))) {
       const bool answer = sighting.tcp_flags == (kTcpSyn | kTcpAck) &&
                           sighting.to == held.attempt.from && sighting.from == flow.to;
       held.answer = answer ? std::optional(sighting) : held.answer;
     }
-    std::vector<pollfd> waited = sightings_.descriptors();
-    ::poll(waited.data(), waited.size(), 2);
   }
   if (!held.answer) {
     return "expected a connection, but " + net::to_string(endpoint) + " was not heard of";
@@ -210,12 +223,11 @@ std::optional<std::string> FlowRunner::run_stray_segment(const Flow& flow) {
   });
   const Clock::time_point deadline = Clock::now() + patience_ * kSilence;
   while (Clock::now() < deadline) {
-    for (const Sighting& sighting : sightings_.drain()) {
+    for (const Sighting& sighting : sightings_.wait(until(deadline))) {
       if (sighting.place == "pods" && sighting.from == flow.from) {
         return "the client received a segment from " + net::to_string(sighting.from);
       }
     }
-    std::this_thread::sleep_for(milliseconds(5));
   }
   return std::nullopt;
 }

@@ -76,6 +76,9 @@ struct Settings {
   std::vector<std::string> detect_local_cidrs;
   std::string detect_local_interface;
   std::string detect_local_prefix;
+  // Of an agent in mode ipvs; only the virtual-servers kind says something here.
+  std::string ipvs_scheduler;  // "": the agent's default
+  std::vector<std::string> ipvs_exclude_cidrs;
   bool bridge_links = false;
   std::string link_name;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <thread>
 
 #include "packet/agent.h"
@@ -36,7 +37,11 @@ class CaseRun {
         bench_(&bench),
         lab_(lab_spec_of(packet_case)),
         flows_(lab_, {"node", "outside", "pods"}, bench.patience),
-        server_(lab_.node(), bench.api_server, directory + "/pki", directory + "/server.log"),
+        server_(
+            lab_.node(),
+            bench.api_server,
+            make_pki(bench.pki, directory + "/pki"),
+            directory + "/server.log"),
         agent_(lab_.node(), server_, bench.agent, directory, packet_case.settings) {
     std::vector<json> objects = packet_case.nodes;
     objects.push_back(
@@ -165,6 +170,13 @@ class CaseRun {
 };
 
 }  // namespace
+
+std::string make_pki(const std::string& made, std::string directory) {
+  if (!made.empty()) {
+    std::filesystem::copy(made, directory, std::filesystem::copy_options::recursive);
+  }
+  return directory;
+}
 
 std::optional<std::string> reason_to_skip(const Case& packet_case, const Abilities& abilities) {
   const ServiceIndex services(packet_case);

@@ -16,10 +16,15 @@ namespace shunt::conformance::packet {
 struct Bench {
   AgentCommand agent;
   std::string api_server;  // the program test-apiserver
+  std::string pki;  // directory with certificates that every server may use; "": each makes its own
   Abilities abilities;
   int patience = 1;   // how much longer than on an ordinary machine everything may take
   std::string needs;  // only flows that name this need, or all of a case that does; "": all
 };
+
+// The keys of a case's API server: a directory of its own, where the server writes kubeconfigs as
+// well. A copy of what has been made already, if anything has.
+std::string make_pki(const std::string& made, std::string directory);
 
 // Needs root. Everything of a case is made for it and removed after it: namespaces, API server,
 // agent. Logs go to `directory`.

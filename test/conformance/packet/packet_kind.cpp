@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "netns/ipvs_support.h"
 #include "packet/packet_flow.h"
 #include "packet/sctp_support.h"
 #include "runner/children.h"
+#include "runner/logs.h"
 
 namespace shunt::conformance::packet {
 namespace {
@@ -33,21 +35,11 @@ constexpr const char* kTrialCase = R"({
              "status": {"addresses": [{"type": "InternalIP", "address": "10.80.0.10"}]}}],
   "steps": [{}]})";
 
-std::string make_directory() {
-  std::string name = fs::temp_directory_path() / "shunt-conformance-XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) {
-    throw std::runtime_error("cannot make a directory like " + name);
-  }
-  return name;
-}
-
-void remove(const std::string& directory) {
-  std::error_code ignored;  // what is left behind is in the system's directory for such things
-  fs::remove_all(directory, ignored);
-}
-
 // Runs in a child process, as the cases do: the first lab of a process changes it.
 json trial(Bench bench, bool may_have_status_socket, const std::string& directory) {
+  if (const auto reason = bench.agent.mode == "ipvs" ? lab::why_no_ipvs() : std::nullopt) {
+    return {{"lacking", *reason}};
+  }
   bench.agent.status_socket = may_have_status_socket && offers_status_socket(bench.agent.words);
   fs::create_directories(directory);
   const CaseResult result = run_case(parse_case(json::parse(kTrialCase), ""), bench, directory);
@@ -60,6 +52,7 @@ struct PacketFlowKind::State {
   PacketFlowOptions options;
   Bench bench;
   std::string directory;
+  std::optional<std::string> lacking;  // of this machine, without which the mode makes no sense
 
   std::optional<std::string> prepare(const RunOptions& run_options);
   std::optional<std::string> learn(const ChildEnd& of_agent, const ChildEnd& of_sctp);
@@ -77,7 +70,7 @@ std::optional<std::string> PacketFlowKind::State::prepare(const RunOptions& run_
   bench.abilities.agent = options.capabilities;
   bench.patience = options.patience;
   bench.needs = run_options.needs;
-  directory = make_directory();
+  directory = make_logs_directory();
   const std::vector<Child> children{
       {[&] { return trial(bench, options.has_status_socket, directory + "/trial").dump(); },
        options.patience * kTrialLimit,
@@ -87,7 +80,7 @@ std::optional<std::string> PacketFlowKind::State::prepare(const RunOptions& run_
   const int signal_number = run_children(
       children, children.size(), [&](std::size_t i, ChildEnd end) { ends[i] = std::move(end); });
   if (signal_number != 0) {
-    remove(directory);
+    remove_logs_directory(directory);
     ::raise(signal_number);
   }
   return learn(ends[0], ends[1]);
@@ -102,12 +95,19 @@ std::optional<std::string> PacketFlowKind::State::learn(
     return "the agent could not be tried: " + of_agent.problem;
   }
   const json tried = json::parse(*of_agent.report);
+  if (tried.contains("lacking")) {
+    lacking = tried.at("lacking").get<std::string>();
+    return std::nullopt;
+  }
   bench.agent.status_socket = tried.at("statusSocket");
   if (const json& problems = tried.at("problems"); !problems.empty()) {
     return "the agent does not work in mode " + bench.agent.mode + ": " +
            problems.front().get<std::string>() + "; logs: " + directory + "/trial";
   }
-  remove(directory + "/trial");
+  // Four pairs of keys less to make a case.
+  fs::rename(directory + "/trial/pki", directory + "/pki");
+  bench.pki = directory + "/pki";
+  remove_logs_directory(directory + "/trial");
   return std::nullopt;
 }
 
@@ -119,6 +119,9 @@ CaseResult PacketFlowKind::State::run(const json& value, const RunOptions& run_o
   if (::geteuid() != 0) {
     return {Outcome::Skipped, {"needs root"}};
   }
+  if (lacking) {
+    return {Outcome::Skipped, {*lacking}};
+  }
   if (const auto reason = reason_to_skip(packet_case, bench.abilities)) {
     return {Outcome::Skipped, {*reason}};
   }
@@ -127,9 +130,9 @@ CaseResult PacketFlowKind::State::run(const json& value, const RunOptions& run_o
   CaseResult result = run_case(packet_case, bench, logs);
   if (result.outcome == Outcome::Failed) {
     result.messages.push_back("logs: " + logs);
-    remove(logs + "/pki");
+    remove_logs_directory(logs + "/pki");
   } else {
-    remove(logs);
+    remove_logs_directory(logs);
   }
   return result;
 }
@@ -143,18 +146,19 @@ PacketFlowOptions default_packet_flow_options() {
 }
 
 PacketFlowKind::PacketFlowKind(PacketFlowOptions options)
-    : state_(std::make_shared<State>(State{std::move(options), {}, {}})) {}
+    : state_(std::make_shared<State>(State{std::move(options), {}, {}, {}})) {}
 
 PacketFlowKind::~PacketFlowKind() {
   std::error_code ignored;  // not empty: logs that somebody may want to read
   if (!state_->directory.empty()) {
+    remove_logs_directory(state_->directory + "/pki");
     fs::remove(state_->directory, ignored);
   }
 }
 
 void PacketFlowKind::remove_logs() const {
   if (!state_->directory.empty()) {
-    remove(state_->directory);
+    remove_logs_directory(state_->directory);
   }
 }
 

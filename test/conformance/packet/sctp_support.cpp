@@ -1,7 +1,5 @@
 #include "packet/sctp_support.h"
 
-#include <poll.h>
-
 #include <chrono>
 #include <exception>
 
@@ -19,6 +17,7 @@ constexpr const char* kClient = "198.51.100.7:3000";
 constexpr const char* kService = "10.112.0.1:80";
 constexpr const char* kEndpoint = "10.64.0.1:8080";
 constexpr std::uint32_t kTag = 0x5c7b;
+constexpr std::chrono::milliseconds kLook{100};
 constexpr const char* kRules =
     "table ip probe {\n"
     "  chain before { type nat hook prerouting priority dstnat;\n"
@@ -38,13 +37,11 @@ lab::LabSpec node_with_pods() {
 std::optional<Sighting> where_it_comes_out(Sightings& sightings) {
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(3);
   while (Clock::now() < deadline) {
-    for (const Sighting& sighting : sightings.drain()) {
+    for (const Sighting& sighting : sightings.wait(kLook)) {
       if (sighting.protocol == net::Protocol::Sctp && sighting.id == kTag) {
         return sighting;
       }
     }
-    std::vector<pollfd> waited = sightings.descriptors();
-    ::poll(waited.data(), waited.size(), 10);
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -130,10 +131,27 @@ Sightings::Sightings(const lab::Lab& lab, const std::vector<std::string>& places
   }
 }
 
-std::vector<Sighting> Sightings::drain() {
+std::vector<Sighting> Sightings::drain() { return wait(std::chrono::milliseconds(0)); }
+
+std::vector<Sighting> Sightings::wait(
+    std::chrono::milliseconds time, const std::vector<int>& others) {
+  std::vector<pollfd> polled = descriptors();
+  for (const int fd : others) {
+    polled.push_back({.fd = fd, .events = 0, .revents = 0});  // errors are always told
+  }
+  const auto count = std::max<std::chrono::milliseconds::rep>(time.count(), 0);
+  ::poll(polled.data(), polled.size(), static_cast<int>(count));
+  return drain(polled);
+}
+
+std::vector<Sighting> Sightings::drain(const std::vector<pollfd>& polled) {
   std::vector<Sighting> sightings;
   std::array<std::uint8_t, 2048> buffer{};
-  for (const Ear& ear : ears_) {
+  for (std::size_t i = 0; i < ears_.size(); ++i) {
+    const Ear& ear = ears_[i];
+    if (polled[i].revents == 0) {
+      continue;
+    }
     while (const auto packet = receive(ear.fd.get(), ear.family, buffer)) {
       auto sighting = parse_transport(ear.protocol, packet->transport);
       if (sighting) {

@@ -6,6 +6,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,10 +39,14 @@ class Sightings {
 
   // What was delivered since the last call.
   std::vector<Sighting> drain();
-  // Descriptors to wait on.
-  std::vector<pollfd> descriptors() const;
+  // The same, once there is something to look at, there is an error on a socket of `others`, or the
+  // time is over. Nobody who waits for silence may be in a hurry: each look costs.
+  std::vector<Sighting> wait(std::chrono::milliseconds time, const std::vector<int>& others = {});
 
  private:
+  std::vector<Sighting> drain(const std::vector<pollfd>& polled);
+  std::vector<pollfd> descriptors() const;
+
   struct Ear {
     std::string place;
     net::Protocol protocol;

@@ -87,6 +87,10 @@ const std::map<std::string, Take, std::less<>>& options_with_value() {
          line.packet_flow.capabilities = split(value);
          return true;
        }},
+      {"--every",
+       [](const std::string& value, CommandLine& line) {
+         return take_number<std::size_t>(value, 1, line.options.every);
+       }},
       {"-j",
        [](const std::string& value, CommandLine& line) {
          return take_number<std::size_t>(value, 1, line.options.at_once);
@@ -130,7 +134,7 @@ std::vector<std::string> separated(const std::vector<std::string>& arguments) {
 
 const char* const kUsage =
     "usage: conformance DIR... [--mode nftables|ipvs|iptables] [--filter TEXT] [--needs WORD]\n"
-    "                   [--kinds A,B...] [--list] [-j N]\n"
+    "                   [--kinds A,B...] [--every N] [--list] [-j N]\n"
     "                   [--agent COMMAND] [--no-status-socket] [--settle-ms N]\n"
     "                   [--api-server PROGRAM] [--capabilities A,B...] [--patience N]\n"
     "test/conformance/RUNNER.md says what they mean.\n";

@@ -13,12 +13,15 @@
 #include "runner/command_line.h"
 #include "runner/kinds.h"
 #include "runner/runner.h"
+#include "virtual_servers/virtual_servers_kind.h"
 
 namespace {
 
 using namespace shunt::conformance;
 
-Runners runners_for(const packet::PacketFlowKind& packet_flow) {
+using virtual_servers::VirtualServersKind;
+
+Runners runners_for(const packet::PacketFlowKind& packet_flow, const VirtualServersKind& servers) {
   Runners runners;
   runners["topology"] = run_topology;
   runners["endpoint-merge"] = run_endpoint_merge;
@@ -27,6 +30,7 @@ Runners runners_for(const packet::PacketFlowKind& packet_flow) {
   runners["health"] = run_health;
   runners["node-config"] = run_node_config;
   runners["packet-flow"] = packet_flow.runner();
+  runners["virtual-servers"] = servers.runner();
   return runners;
 }
 
@@ -39,14 +43,16 @@ std::size_t cases_at_once() {
 
 Totals run_bank(const CommandLine& line) {
   const packet::PacketFlowKind packet_flow(line.packet_flow);
+  const VirtualServersKind servers(line.packet_flow);
   const Totals totals =
       run(line.roots,
-          runners_for(packet_flow),
+          runners_for(packet_flow, servers),
           line.options,
           std::cout,
-          {{"packet-flow", packet_flow.preparation()}});
+          {{"packet-flow", packet_flow.preparation()}, {"virtual-servers", servers.preparation()}});
   if (totals.interrupted_by != 0) {
     packet_flow.remove_logs();
+    servers.remove_logs();
   }
   return totals;
 }

@@ -23,13 +23,14 @@ struct Chosen {
 
 std::vector<Chosen> choose(const std::vector<CaseFile>& files, const RunOptions& options) {
   std::vector<Chosen> chosen;
+  std::size_t number = 0;
   for (const CaseFile& file : files) {
     if (!options.kinds.empty() && !options.kinds.contains(file.kind)) {
       continue;
     }
     for (const json& test_case : file.cases) {
       const bool needed = options.needs.empty() || mentions_need(test_case, options.needs);
-      if (needed && matches(options.filter, file, test_case)) {
+      if (needed && matches(options.filter, file, test_case) && number++ % options.every == 0) {
         chosen.push_back({&file, &test_case, {}});
       }
     }

@@ -173,6 +173,9 @@ TEST_CASE("a filter picks by id, name or file, and a list runs nothing") {
   RunOptions of_kind;
   of_kind.kinds = {"bad"};
   CHECK(totals(of_kind).passed + totals(of_kind).failed == 1);
+  RunOptions sample;
+  sample.every = 2;
+  CHECK(totals(sample).passed + totals(sample).failed == 2);
   RunOptions list;
   list.list = true;
   CHECK(totals(list).failed == 0);
