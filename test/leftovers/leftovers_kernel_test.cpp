@@ -112,6 +112,16 @@ class Node {
     return lab_.node().run([] { return find_kube_proxy(); });
   }
   Report remove() const {
+    return lab_.node().run([] {
+      RemovalOptions options;
+      options.remove_ipvs = [] {  // Withdrawal's part, which withdrawal_kernel_test.cpp looks at
+        (void)lab::run_program({"ip", "link", "delete", "kube-ipvs0"}, {});
+        return Result<>();
+      };
+      return remove_kube_proxy(options);
+    });
+  }
+  Report remove_all_but_ipvs() const {
     return lab_.node().run([] { return remove_kube_proxy(); });
   }
   Conversation converse(Family family) const { return {lab_.place("client"), family}; }
@@ -300,6 +310,24 @@ TEST_CASE("IPVS mode: the link, the rules and the sets that they use go, other s
   CHECK(node.run({"ipset", "list", "-n"}) == "other-inet\nother-inet6\n");
   CHECK_FALSE(node.runs({"ip", "link", "show", "kube-ipvs0"}));
   CHECK_FALSE(node.find().any());
+}
+
+TEST_CASE("IPVS mode: the link stays where nobody says how it goes, and when it is kube-shunt's") {
+  const Node node;
+  (void)node.run({"ip", "link", "add", "kube-ipvs0", "type", "bridge"});
+  CHECK(node.find().ipvs);
+  const Report careful = node.remove_all_but_ipvs();
+  CHECK(careful.ok());
+  CHECK(careful.removed.empty());
+  CHECK(node.runs({"ip", "link", "show", "kube-ipvs0"}));
+
+  (void)node.run({"ip", "-6", "rule", "add", "priority", "99", "fwmark", "1", "lookup", "12112"});
+  CHECK_FALSE(node.find().any());
+  const Report ours = node.remove();
+  CHECK(ours.ok());
+  CHECK(ours.removed.empty());
+  CHECK(mentions(ours.left, "ipvs: link kube-ipvs0 and its virtual servers: kube-shunt's own"));
+  CHECK(node.runs({"ip", "link", "show", "kube-ipvs0"}));
 }
 
 TEST_CASE("a set that another owner's rule uses is named and stays") {
