@@ -217,5 +217,22 @@ TEST_CASE("messages and bytes of a change do not depend on the number of Service
   CHECK(costs[0] == costs[1]);
 }
 
+TEST_CASE("what annotations ask of IPVS changes nothing in nftables mode, and mistakes are told") {
+  SHUNT_NEEDS_ROOT();
+  const World world;
+  nlohmann::json web = service("web", {"10.112.0.10"});
+  world.apply({web, slice("web", "IPv4", {"10.64.0.1", "10.64.0.2"})});
+  const nlohmann::json before = world.settle();
+  web["metadata"]["annotations"] = {
+      {"kube-shunt.io/ipvs-scheduler", "fastest"},
+      {"kube-shunt.io/ipvs-weights", "address:10.64.0.1=0, nobody=3, *=2"}};
+  world.apply({web});
+  world.await_log("ipvs-scheduler: \\\"fastest\\\" is no scheduler of IPVS");
+  world.await_log("ipvs-weights: \\\"nobody=3\\\" selects nothing");
+  const nlohmann::json after = world.settle();
+  CHECK(after.at("messages") == before.at("messages"));
+  CHECK(after.at("commits") == before.at("commits"));
+}
+
 }  // namespace
 }  // namespace shunt::test
