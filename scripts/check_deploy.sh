@@ -81,7 +81,7 @@ wrong = [f"{'.'.join(map(str, e.path))}: {e.message}" for e in validator.iter_er
 undescribed = set(values) - set(schema["properties"])
 wrong += [f"{name} is not in the schema" for name in undescribed]
 # The schema must be able to say no.
-for key, value in (("mode", "ipvs"), ("clusterCIDR", "pods")):
+for key, value in (("mode", "iptables"), ("clusterCIDR", "pods")):
     broken = copy.deepcopy(values)
     broken["config"][key] = value
     if validator.is_valid(broken):
@@ -135,10 +135,13 @@ render_chart() {
   "$helm" template other "$chart" --set config.existingConfigMap=kube-proxy --set privilegedSetUp=false \
     --set monitoring.annotations=false --set rbac.create=false --set serviceAccount.create=false \
     --set 'extraArgs={--v=4}' --set-json 'resources={}' >"$work/helm-least.yaml" || bad "the chart does not render without extras"
-  if "$helm" template other "$chart" --set config.mode=ipvs >/dev/null 2>&1; then
+  if "$helm" template other "$chart" --set config.mode=iptables >/dev/null 2>&1; then
     bad "the chart accepts a mode that kube-shunt does not have"
   fi
-  rendered+=("$work/helm-default.yaml" "$work/helm-least.yaml")
+  "$helm" template kube-shunt "$chart" --set config.mode=ipvs --set config.extra.ipvs.scheduler=lc --set apiServer.host=192.0.2.1 \
+    >"$work/helm-ipvs.yaml" && grep -q 'mode: ipvs' "$work/helm-ipvs.yaml" && grep -q 'scheduler: lc' "$work/helm-ipvs.yaml" ||
+    bad "the chart does not render the mode ipvs"
+  rendered+=("$work/helm-default.yaml" "$work/helm-least.yaml" "$work/helm-ipvs.yaml")
   # The chart's rights and base's are written twice; they must be the same.
   $python - "$work/helm-default.yaml" deploy/kubernetes/base/rbac.yaml <<'PYTHON' || bad "the chart's rights are not base's"
 import sys, yaml

@@ -171,8 +171,15 @@ running=()
 finish_one() {
   local name=${running[0]%%:*} pid=${running[0]##*:}
   running=("${running[@]:1}")
-  wait "$pid" || failed=1
-  cat "$work/$name.log"
+  # One line when nothing was found: a dictionary and statistics help nobody then.
+  if wait "$pid"; then
+    echo "$(head -n 1 "$work/$name.log"): $(sed -nE 's/^stat::number_of_executed_units: *//p' "$work/$name.log") runs," \
+      "$(sed -nE 's/^stat::new_units_added: *//p' "$work/$name.log") new inputs, nothing found"
+  else
+    failed=1
+    echo "$(head -n 1 "$work/$name.log"): FAILED"
+    tail -n +2 "$work/$name.log" | grep -vE '^(#|"|stat::)' | tail -n 60
+  fi
 }
 for fuzzer in build/fuzz/bin/fuzz_*; do
   name=$(basename "$fuzzer")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test. Ends with a line of counts; exit code 0 only if nothing failed.
-#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, another kernel, linters, some fuzzing
+#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, a sample under other kernels, linters, some fuzzing
+#   scripts/test.sh --vm       the table of kernels and back ends, whole (test/vm): an hour or more
 #   scripts/test.sh --quick    the dev build only, on this kernel, no linters, no fuzzing
 # Tests that need root (network namespaces, nftables) say SKIP without it.
 set -uo pipefail
@@ -9,6 +10,8 @@ root=$PWD
 mode=${1:-}
 if [ "$mode" = --quick ]; then
   scripts/install.sh || exit 1
+elif [ "$mode" = --vm ]; then
+  scripts/install.sh --vm || exit 1
 else
   scripts/install.sh --linters --vm || exit 1
 fi
@@ -19,6 +22,11 @@ failed_steps=()
 passed=0 failed=0 skipped=0
 started=$SECONDS
 
+has_failed() { # has_failed NAME LOG: the end of what it said is said again at the very end
+  failed_steps+=("$1")
+  tail -n 40 "$2" >"$results/tail-${#failed_steps[@]}"
+}
+
 step() { # step NAME COMMAND...: a step that counts as one test
   local name=$1 answer=0
   shift
@@ -28,7 +36,7 @@ step() { # step NAME COMMAND...: a step that counts as one test
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
-    failed_steps+=("$name")
+    has_failed "$name" "$results/step"
     answer=1
   fi
   # What a step could not do for lack of a tool.
@@ -70,12 +78,12 @@ PYTHON
     [ "$f" -eq 0 ] || tail -n 120 "$log"
     echo "$p passed, $f failed, $s skipped in $seconds s"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    [ "$f" -eq 0 ] || failed_steps+=("$name")
+    [ "$f" -eq 0 ] || has_failed "$name" "$log"
   else
     tail -n 120 "$log"
     echo "$name died"
     failed=$((failed + 1))
-    failed_steps+=("$name died")
+    has_failed "$name died" "$log"
   fi
 }
 
@@ -113,12 +121,6 @@ conformance() { # conformance NAME ARGUMENT...: cases of the bank, with the runn
   count_cases "$name" build/dev/bin/conformance "$@"
 }
 
-vm_conformance() { # the same under another kernel, on a machine that is much slower
-  local name="conformance ($1)"
-  shift
-  count_cases "$name" scripts/vm.sh --timeout 900 -- build/dev/bin/conformance "$@" -j 1 --patience 8
-}
-
 count_cases() { # count_cases NAME COMMAND...: counts what the command reports as the runner of the bank does
   local name=$1
   shift
@@ -126,12 +128,6 @@ count_cases() { # count_cases NAME COMMAND...: counts what the command reports a
   echo "== $name"
   "$@" >"$results/conformance" 2>"$results/conformance.err"
   local code=$?
-  if [ $code -eq 125 ] && grep -q '^vm.sh: ' "$results/conformance.err"; then
-    cat "$results/conformance.err"
-    printf '%s\t%s\n' "$name" "no virtual machine: $(tail -n 1 "$results/conformance.err")" >>"$results/skips"
-    skipped=$((skipped + 1))
-    return
-  fi
   # "SKIP case: why", or "SKIP case, part of it: why".
   sed -n 's/^SKIP //; T; s/: /\t/p' "$results/conformance" >>"$results/skips"
   grep -vE '^(SKIP|NOTE)' "$results/conformance"
@@ -140,11 +136,23 @@ count_cases() { # count_cases NAME COMMAND...: counts what the command reports a
   if read -r p f s < <(tail -n 1 "$results/conformance" |
     sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p') && [ -n "${s:-}" ]; then
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    { [ "$f" -eq 0 ] && [ $code -eq 0 ]; } || failed_steps+=("$name")
+    { [ "$f" -eq 0 ] && [ $code -eq 0 ]; } || has_failed "$name" <(grep -vE '^(SKIP|NOTE)' "$results"/conformance{,.err} | cut -d: -f2-)
   else
     failed=$((failed + 1))
-    failed_steps+=("$name died")
+    has_failed "$name died" <(cat "$results"/conformance{,.err})
   fi
+}
+
+matrix() { # matrix [ARGUMENT...]: kernels times back ends; each cell of the table counts what was counted there
+  echo
+  echo "== kernels and back ends"
+  test/vm/matrix.sh --out "$results/matrix" "$@" | tee "$results/matrix.out"
+  local kernel back_end p f s seconds why
+  while IFS=$'\t' read -r kernel back_end p f s seconds why; do
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    [ -z "$why" ] || printf '%s\t%s\n' "$kernel, $back_end" "$why" >>"$results/skips"
+    [ "$f" -eq 0 ] || has_failed "$kernel, $back_end" <(grep -vE '^(SKIP|NOTE)' "$results/matrix/${kernel%% *}.log")
+  done <"$results/matrix/table"
 }
 
 programs() { # the Catch2 programs of a build; those with network namespaces last
@@ -172,16 +180,32 @@ run_tests() {
   done
 }
 
-step "build dev" scripts/build.sh dev && {
+dev_tests() {
   run_tests dev
   conformance dev test/conformance
   # Our own daemon as if it were somebody else's agent: what the runner does for those.
   conformance "as a foreign agent" test/conformance --filter packet-flow-cluster-ip --no-status-socket
   count_cases "the tables as nft prints them" test/listing/listing.sh
-  begin_endurance
 }
-[ "$mode" != --quick ] || end_endurance
-if [ "$mode" != --quick ]; then
+
+case $mode in
+  --vm) step "build dev" scripts/build.sh dev kernel_tests && matrix ;;
+  --quick)
+    step "build dev" scripts/build.sh dev && {
+      dev_tests
+      begin_endurance
+      end_endurance
+    }
+    ;;
+  *)
+    step "build dev" scripts/build.sh dev && {
+      dev_tests
+      matrix --every 8
+      begin_endurance
+    }
+    ;;
+esac
+if [ -z "$mode" ]; then
   # The daemon and the tests of it under the sanitizers; the tests of the test tools need them less, and
   # where no thread is started there is no race.
   for kind in asan tsan; do
@@ -195,7 +219,6 @@ if [ "$mode" != --quick ]; then
       conformance "$kind" test/conformance --kinds packet-flow --agent "build/$kind/bin/kube-shunt" --patience 3
     }
   done
-  vm_conformance "SCTP, Debian's kernel" test/conformance --needs sctp
   step "linters" scripts/check.sh --all
   step "fuzz for half a minute each" scripts/fuzz.sh 30
 fi
@@ -207,8 +230,15 @@ if [ -s "$results/skips" ]; then
   awk -F'\t' '{ why[$2]++; if (why[$2] == 1) first[$2] = $1 }
     END { for (w in why) printf "  %4d x %s (first: %s)\n", why[w], w, first[w] }' "$results/skips" | sort -rn
 fi
+# The end is all that some see of a log.
+for i in "${!failed_steps[@]}"; do
+  echo
+  echo "== last words of ${failed_steps[i]}"
+  cat "$results/tail-$((i + 1))"
+done
 for name in "${failed_steps[@]:-}"; do
   [ -n "$name" ] && echo "FAILED: $name"
 done
+[ ! -s "$results/matrix.out" ] || sed -n '/^kernel  /,$p' "$results/matrix.out"
 echo "$passed passed, $failed failed, $skipped skipped in $((SECONDS - started)) s"
 [ "$failed" -eq 0 ] && [ ${#failed_steps[@]} -eq 0 ]

@@ -28,7 +28,7 @@ changed.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# systemd makes the daemon's user, too. iptables is for what kube-proxy left, ipvsadm likewise.
+# systemd makes the daemon's user, too. iptables is for what kube-proxy left; the suggestions are for looking.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS systemd)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "ca-certificates, iptables")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "ipvsadm, nftables")
