@@ -216,7 +216,8 @@ if [ -z "$mode" ]; then
     end_endurance # a daemon under a sanitizer wants the machine for itself
     [ $built -eq 0 ] && {
       SHUNT_ENDURANCE_SECONDS=4 SHUNT_OUTAGE_SECONDS=6 run_tests "$kind"
-      conformance "$kind" test/conformance --kinds packet-flow --agent "build/$kind/bin/kube-shunt" --patience 3
+      # Not under tsan: the daemon's threads are at work in test_daemon, and the bank asks for the same packets of every build.
+      [ "$kind" = tsan ] || conformance "$kind" test/conformance --kinds packet-flow --agent "build/$kind/bin/kube-shunt" --patience 3
     }
   done
   step "linters" scripts/check.sh --all
