@@ -138,9 +138,10 @@ render_chart() {
   if "$helm" template other "$chart" --set config.mode=iptables >/dev/null 2>&1; then
     bad "the chart accepts a mode that kube-shunt does not have"
   fi
-  "$helm" template kube-shunt "$chart" --set config.mode=ipvs --set config.extra.ipvs.scheduler=lc --set apiServer.host=192.0.2.1 \
-    >"$work/helm-ipvs.yaml" && grep -q 'mode: ipvs' "$work/helm-ipvs.yaml" && grep -q 'scheduler: lc' "$work/helm-ipvs.yaml" ||
+  if ! "$helm" template kube-shunt "$chart" --set config.mode=ipvs --set config.extra.ipvs.scheduler=lc --set apiServer.host=192.0.2.1 \
+    >"$work/helm-ipvs.yaml" || ! grep -q 'mode: ipvs' "$work/helm-ipvs.yaml" || ! grep -q 'scheduler: lc' "$work/helm-ipvs.yaml"; then
     bad "the chart does not render the mode ipvs"
+  fi
   rendered+=("$work/helm-default.yaml" "$work/helm-least.yaml" "$work/helm-ipvs.yaml")
   # The chart's rights and base's are written twice; they must be the same.
   $python - "$work/helm-default.yaml" deploy/kubernetes/base/rbac.yaml <<'PYTHON' || bad "the chart's rights are not base's"

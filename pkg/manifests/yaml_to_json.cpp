@@ -289,7 +289,7 @@ class Writer final : public YAML::EventHandler {
   std::vector<Place> anchors_;
   std::size_t line_ = 1;
   std::optional<int> document_at_;  // where the last document began
-  std::size_t written_ = 0;  // by the documents before
+  std::size_t written_ = 0;         // by the documents before
 };
 
 tl::unexpected<Error> refused(std::size_t line, const std::string& what) {

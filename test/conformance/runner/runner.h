@@ -31,7 +31,7 @@ struct CaseResult {
 };
 
 struct RunOptions {
-  std::string filter;  // only cases whose id, name or file name contains this text
+  std::string filter;     // only cases whose id, name or file name contains this text
   std::size_t every = 1;  // of those, each so-and-so-many-th
   std::set<std::string, std::less<>> kinds;  // only these kinds; none: all
   std::string needs;              // only what names this need: such cases, and of others such flows
