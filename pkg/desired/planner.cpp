@@ -49,10 +49,7 @@ SourcesPtr sources(const model::ServicePort& port, const NodeView& node) {
     return nullptr;
   }
   std::vector<net::Cidr> list = port.source_ranges;
-  const bool node_is_inside = node.ip && std::ranges::any_of(list, [&](const net::Cidr& range) {
-                                return net::contains(range, *node.ip);
-                              });
-  if (node_is_inside) {
+  if (node.ip && net::any_contains(list, *node.ip)) {
     for (const net::IpAddress& vip : port.load_balancer_vips) {
       list.push_back({vip, static_cast<std::uint8_t>(vip.size() * 8)});
     }

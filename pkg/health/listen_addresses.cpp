@@ -5,14 +5,6 @@
 #include "node/node_port_ranges.h"
 
 namespace shunt::health {
-namespace {
-
-// fe80::/10 exists once a device: nobody can listen on it without naming one.
-bool is_link_local(const net::IpAddress& ip) {
-  return ip.family == net::Family::IPv6 && ip.bytes[0] == 0xfe && (ip.bytes[1] & 0xc0) == 0x80;
-}
-
-}  // namespace
 
 std::vector<net::IpAddress> listen_addresses(
     net::Family family,
@@ -23,7 +15,8 @@ std::vector<net::IpAddress> listen_addresses(
   }
   std::vector<net::IpAddress> out;
   for (const net::IpAddress& ip : *interfaces) {
-    if (ip.family == family && !is_link_local(ip) && node::cover(ranges, ip)) {
+    // Nobody can listen on a link-local address without naming a device.
+    if (ip.family == family && !net::is_link_local(ip) && net::any_contains(ranges, ip)) {
       out.push_back(ip);
     }
   }

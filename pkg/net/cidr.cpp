@@ -66,6 +66,10 @@ bool contains(const Cidr& cidr, const IpAddress& ip) {
   return true;
 }
 
+bool any_contains(std::span<const Cidr> cidrs, const IpAddress& ip) {
+  return std::ranges::any_of(cidrs, [&](const Cidr& cidr) { return contains(cidr, ip); });
+}
+
 IpAddress last_address(const Cidr& cidr) {
   IpAddress last = cidr.base;
   for (std::size_t i = 0; i < last.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@ struct Cidr {
 std::optional<Cidr> parse_cidr(std::string_view text);
 std::string to_string(const Cidr& cidr);
 bool contains(const Cidr& cidr, const IpAddress& ip);
+bool any_contains(std::span<const Cidr> cidrs, const IpAddress& ip);
 IpAddress last_address(const Cidr& cidr);
 
 // An inclusive range of addresses of one family.

@@ -84,6 +84,10 @@ bool is_loopback(const IpAddress& ip) {
          std::all_of(ip.bytes.begin(), ip.bytes.begin() + 15, [](auto b) { return b == 0; });
 }
 
+bool is_link_local(const IpAddress& ip) {
+  return ip.family == Family::IPv6 && ip.bytes[0] == 0xfe && (ip.bytes[1] & 0xc0) == 0x80;
+}
+
 std::size_t hash_value(const IpAddress& ip) {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

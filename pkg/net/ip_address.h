@@ -29,6 +29,8 @@ struct IpAddress {
 std::optional<IpAddress> parse_ip(std::string_view text);
 std::string to_string(const IpAddress& ip);  // canonical text (RFC 5952 for IPv6)
 bool is_loopback(const IpAddress& ip);
+// fe80::/10: exists once a device, so that it names no place without one.
+bool is_link_local(const IpAddress& ip);
 std::size_t hash_value(const IpAddress& ip);
 
 }  // namespace shunt::net

@@ -77,5 +77,20 @@ TEST_CASE("socket addresses print and parse back") {
   }
 }
 
+TEST_CASE("link-local is fe80::/10 and nothing else") {
+  CHECK(is_link_local(*parse_ip("fe80::1")));
+  CHECK(is_link_local(*parse_ip("febf::1")));
+  CHECK_FALSE(is_link_local(*parse_ip("fec0::1")));
+  CHECK_FALSE(is_link_local(*parse_ip("169.254.0.1")));
+}
+
+TEST_CASE("an address is in some of the ranges, in the last of them, or in none") {
+  const std::vector<Cidr> ranges{*parse_cidr("10.0.0.0/8"), *parse_cidr("fd00::/8")};
+  CHECK(any_contains(ranges, *parse_ip("10.1.2.3")));
+  CHECK(any_contains(ranges, *parse_ip("fd00::1")));
+  CHECK_FALSE(any_contains(ranges, *parse_ip("11.0.0.1")));
+  CHECK_FALSE(any_contains({}, *parse_ip("10.0.0.1")));
+}
+
 }  // namespace
 }  // namespace shunt::net

@@ -55,10 +55,6 @@ std::optional<net::IpAddress> ip(
   return out;
 }
 
-bool is_link_local(const net::IpAddress& ip) {
-  return ip.family == net::Family::IPv6 && ip.bytes[0] == 0xfe && (ip.bytes[1] & 0xc0) == 0x80;
-}
-
 std::uint8_t short_table(std::uint32_t table) {
   return table < 256 ? static_cast<std::uint8_t>(table) : std::uint8_t{RT_TABLE_UNSPEC};
 }
@@ -128,7 +124,7 @@ std::optional<net::IpAddress> decode_address(
   const AttributeBytes attributes = payload.subspan(sizeof *head);
   const auto local = ip(attributes, IFA_LOCAL, family);
   const auto out = local ? local : ip(attributes, IFA_ADDRESS, family);
-  if (!out || head->ifa_prefixlen != bits(*out) || is_link_local(*out)) {
+  if (!out || head->ifa_prefixlen != bits(*out) || net::is_link_local(*out)) {
     return std::nullopt;
   }
   return out;

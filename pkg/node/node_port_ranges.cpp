@@ -19,11 +19,6 @@ bool match_all(std::span<const net::Cidr> ranges) {
       ranges, [](const net::Cidr& range) { return range.prefix_length == 0; });
 }
 
-bool cover(std::span<const net::Cidr> ranges, const net::IpAddress& ip) {
-  return std::ranges::any_of(
-      ranges, [&](const net::Cidr& range) { return net::contains(range, ip); });
-}
-
 std::vector<net::Cidr> primary_ranges(const OwnAddresses& own) {
   std::vector<net::Cidr> ranges;
   for (const net::IpAddress& ip : {own.ipv4, own.ipv6}) {

@@ -15,7 +15,6 @@ namespace shunt::node {
 std::vector<net::Cidr> node_port_ranges(std::span<const net::Cidr> setting, net::Family family);
 
 bool match_all(std::span<const net::Cidr> ranges);
-bool cover(std::span<const net::Cidr> ranges, const net::IpAddress& ip);
 
 // What the setting `primary` means: the addresses of the node that are known. None, when none is;
 // that leaves every family unrestricted, as in kube-proxy.

@@ -7,10 +7,6 @@
 namespace shunt::backend::ipvs {
 namespace {
 
-bool is_link_local(const net::IpAddress& ip) {
-  return ip.family == net::Family::IPv6 && ip.bytes[0] == 0xfe && (ip.bytes[1] & 0xc0) == 0x80;
-}
-
 class RealKernel final : public Kernel {
  public:
   RealKernel(
@@ -52,7 +48,8 @@ class RealKernel final : public Kernel {
     std::set<net::IpAddress> out;
     for (const netlink::HostAddress& one : monitor_.addresses()) {
       if (one.address.family == family_ && !net::is_loopback(one.address) &&
-          !is_link_local(one.address) && one.interface_name != netlink::VirtualAddresses::kDevice) {
+          !net::is_link_local(one.address) &&
+          one.interface_name != netlink::VirtualAddresses::kDevice) {
         out.insert(one.address);
       }
     }

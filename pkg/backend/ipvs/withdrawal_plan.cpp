@@ -8,11 +8,6 @@ namespace {
 
 using netlink::ipvs::Destination;
 
-bool is_excluded(const net::IpAddress& address, const std::vector<net::Cidr>& excluded) {
-  return std::ranges::any_of(
-      excluded, [&](const net::Cidr& range) { return net::contains(range, address); });
-}
-
 bool has(const std::vector<net::IpAddress>& sorted, const net::IpAddress& address) {
   return std::ranges::binary_search(sorted, address);
 }
@@ -25,7 +20,7 @@ std::size_t connections_of(const Destination& destination) {
 
 bool is_of_services(
     const net::IpAddress& address, const Holdings& held, const std::vector<net::Cidr>& excluded) {
-  if (!held.device || is_excluded(address, excluded)) {
+  if (!held.device || net::any_contains(excluded, address)) {
     return false;
   }
   return has(held.bound, address) || (has(held.host, address) && !is_loopback(address));
@@ -59,7 +54,7 @@ Withdrawing withdraw(const Holdings& held, const std::vector<net::Cidr>& exclude
     }
   }
   for (const net::IpAddress& address : held.bound) {
-    if (!served.contains(address) && !is_excluded(address, excluded)) {
+    if (!served.contains(address) && !net::any_contains(excluded, address)) {
       out.addresses.push_back(address);
     }
   }
@@ -74,7 +69,7 @@ Withdrawing withdraw_now(const Holdings& held, const std::vector<net::Cidr>& exc
     }
   }
   for (const net::IpAddress& address : held.bound) {
-    if (!is_excluded(address, excluded)) {
+    if (!net::any_contains(excluded, address)) {
       out.addresses.push_back(address);
     }
   }
@@ -103,7 +98,7 @@ Remaining remaining(const Holdings& held, const std::vector<net::Cidr>& excluded
     }
   }
   for (const net::IpAddress& address : held.bound) {
-    ++(is_excluded(address, excluded) ? out.excluded_addresses : out.addresses);
+    ++(net::any_contains(excluded, address) ? out.excluded_addresses : out.addresses);
   }
   return out;
 }

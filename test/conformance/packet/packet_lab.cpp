@@ -10,9 +10,7 @@ namespace {
 void add_outside_clients(const Case& packet_case, lab::LabSpec& spec) {
   for (const Step& step : packet_case.steps) {
     for (const Flow& flow : step.flows) {
-      const bool covered = std::ranges::any_of(spec.outside_hosts, [&](const net::Cidr& range) {
-        return net::contains(range, flow.from.ip);
-      });
+      const bool covered = net::any_contains(spec.outside_hosts, flow.from.ip);
       const bool outside = flow.place == Place::External || flow.place == Place::PodRemote;
       if (outside && !covered) {
         spec.outside_hosts.push_back(

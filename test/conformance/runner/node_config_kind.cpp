@@ -75,7 +75,7 @@ json node_port_addresses(const json& input) {
       for (const json& address : addresses) {
         const std::string with_prefix = address;
         const auto ip = net::parse_ip(with_prefix.substr(0, with_prefix.find('/'))).value();
-        if (node::cover(ranges, ip)) {
+        if (net::any_contains(ranges, ip)) {
           inside.push_back(ip);
         }
       }

@@ -86,10 +86,6 @@ packet::Settings settings_of(const json& value) {
   return settings;
 }
 
-bool is_link_local(const net::IpAddress& ip) {
-  return ip.family == net::Family::IPv6 && ip.bytes[0] == 0xfe && (ip.bytes[1] & 0xc0) == 0x80;
-}
-
 }  // namespace
 
 Case parse_case(const json& value) {
@@ -118,7 +114,7 @@ std::vector<net::IpAddress> node_addresses(const Case& test_case) {
   std::vector<net::IpAddress> out;
   for (const Interface& interface : test_case.interfaces) {
     for (const net::IpAddress& ip : interface.addresses) {
-      if (!net::is_loopback(ip) && !is_link_local(ip)) {
+      if (!net::is_loopback(ip) && !net::is_link_local(ip)) {
         out.push_back(ip);
       }
     }
