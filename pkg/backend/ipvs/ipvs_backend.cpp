@@ -7,13 +7,13 @@
 #include <cstring>
 #include <functional>
 
+#include "backend/ipvs/withdrawal_plan.h"
 #include "base/log.h"
 
 namespace shunt::backend::ipvs {
 namespace {
 
 using log::kv;
-using netlink::ipvs::Destination;
 using netlink::ipvs::Server;
 using What = Command::What;
 
@@ -24,13 +24,9 @@ ServerKey probe_key() {
   return {{*net::parse_ip("198.51.100.0"), net::Port{20'000}}, net::Protocol::Tcp};
 }
 
-std::string to_string(const ServerKey& key) {
-  return net::to_string(key.address) + "/" + std::string(net::to_string(key.protocol));
+std::string what(const ServerKey& key, const Error& error) {
+  return "virtual server " + to_string(key) + ": " + error.what;
 }
-
-// The kernel cuts the connections of a destination that it no longer has. TCP's are worth waiting
-// for; a sender of UDP or SCTP would stick to one that is dead (spec/ipvs.md §6).
-bool drains(net::Protocol protocol) { return protocol == net::Protocol::Tcp; }
 
 bool refuses_input(Errc code) { return code == Errc::Invalid || code == Errc::Unsupported; }
 
@@ -77,15 +73,11 @@ Result<> IpvsBackend::adopt() {
       servers_.adopt(server, *reals);
     }
   }
-  const auto bound = kernel_->bound();
-  const auto local = kernel_->local_routes();
-  const auto routed = kernel_->routes();
-  for (const auto* one : {&bound, &local, &routed}) {
-    if (!*one) {
-      return tl::unexpected(one->error());
-    }
+  const auto addresses = ServiceAddresses::look(*kernel_);
+  if (!addresses) {
+    return tl::unexpected(addresses.error());
   }
-  addresses_.adopt(*bound, *local, *routed);
+  addresses_.adopt(*addresses);
   adopted_ = true;
   audit_due_ = Clock::now() + kAuditPeriod;
   return {};
@@ -100,11 +92,7 @@ void IpvsBackend::read_host_addresses(const desired::DesiredState& wanted) {
     std::ranges::copy_if(
         addresses_.host_addresses(),
         std::back_inserter(node_port_addresses_),
-        [&](const net::IpAddress& ip) {
-          return std::ranges::any_of(*wanted.node_port_cidrs, [&](const net::Cidr& cidr) {
-            return net::contains(cidr, ip);
-          });
-        });
+        [&](const net::IpAddress& ip) { return net::any_contains(*wanted.node_port_cidrs, ip); });
   }
 }
 
@@ -116,20 +104,17 @@ std::vector<Drift> IpvsBackend::take_drift() {
 // ---- what is wanted ----
 
 bool IpvsBackend::is_excluded(const net::IpAddress& ip) const {
-  return std::ranges::any_of(
-      settings_.exclude_cidrs, [&](const net::Cidr& cidr) { return net::contains(cidr, ip); });
+  return net::any_contains(settings_.exclude_cidrs, ip);
 }
 
-// Tried once, at an address that nobody uses: an unknown scheduler and an absent server are the
-// same error.
+// Tried once, at an address that nobody uses, before servers of Services are to have it.
 bool IpvsBackend::can_use(const std::string& scheduler) {
   const auto known = schedulers_.find(scheduler);
   if (known != schedulers_.end()) {
     return known->second;
   }
   Commands commands;
-  Server probe;
-  probe.key = probe_key();
+  Server probe = named(probe_key());
   probe.scheduler = scheduler;
   commands.push_back({What::AddServer, probe, {}, std::nullopt});
   commands.push_back({What::RemoveServer, probe, {}, std::nullopt});
@@ -164,14 +149,18 @@ std::vector<ServerKey> IpvsBackend::servers_of(const desired::FrontendKey& key) 
   return out;
 }
 
-void IpvsBackend::choose_keys(Run& run, const Delta& delta) const {
-  run.keys = run.everything ? run.wanted.keys() : delta.frontends;
+// `node_ports_moved`: they answer elsewhere now.
+void IpvsBackend::choose_keys(Run& run, const Delta& delta, bool node_ports_moved) const {
+  Keys& keys = run.keys;
+  keys = run.everything ? run.wanted.keys() : delta.frontends;
   if (run.everything) {
     const Keys gone = servers_.owners();
-    run.keys.insert(run.keys.end(), gone.begin(), gone.end());
+    keys.insert(keys.end(), gone.begin(), gone.end());
+  } else if (node_ports_moved) {
+    std::ranges::copy_if(run.wanted.keys(), std::back_inserter(keys), desired::is_node_port);
   }
-  std::ranges::sort(run.keys);
-  run.keys.erase(std::unique(run.keys.begin(), run.keys.end()), run.keys.end());
+  std::ranges::sort(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
 }
 
 void IpvsBackend::stage(Run& run, const desired::FrontendKey& key) {
@@ -232,15 +221,12 @@ Result<> IpvsBackend::carry_out(const Commands& commands, Run& run) {
     if (goes && error.code == Errc::NotFound) {
       servers_.follow(command);
     } else if (command.frontend && refuses_input(error.code)) {
-      Error named = error;
-      named.what = "virtual server " + to_string(command.server.key) + ": " + error.what;
-      run.refused.try_emplace(*command.frontend, std::move(named));
+      run.refused.try_emplace(
+          *command.frontend, Error{error.code, error.sys_errno, what(command.server.key, error)});
     } else if (!command.frontend || !run.refused.contains(*command.frontend)) {
       const bool stale = error.code == Errc::Exists || error.code == Errc::NotFound;
-      outcome = fail(
-          stale ? Errc::Stale : error.code,
-          "virtual server " + to_string(command.server.key) + ": " + error.what,
-          error.sys_errno);
+      outcome =
+          fail(stale ? Errc::Stale : error.code, what(command.server.key, error), error.sys_errno);
     }
   }
   return outcome;
@@ -275,7 +261,7 @@ Result<> IpvsBackend::write_table(Run& run, const Delta& delta) {
   for (const desired::FrontendKey& key : run.keys) {
     const auto refused = run.refused.find(key);
     if (refused != run.refused.end()) {
-      set_aside_.insert_or_assign(key, refused->second);
+      set_aside_.insert(key);
       run.report.set_aside.push_back({key, refused->second});
     } else if (set_aside_.erase(key) > 0) {
       run.report.accepted.push_back(key);
@@ -299,100 +285,7 @@ Result<> IpvsBackend::write_table(Run& run, const Delta& delta) {
   return run.report.outcome;
 }
 
-// ---- what goes ----
-
-Result<> IpvsBackend::remove_reals(Run& run) {
-  Commands quiet;  // no new connections
-  Commands removal;
-  std::set<ServerKey> counted;
-  for (const auto& [key, address] : run.stages.leaving) {
-    const ServerState* state = servers_.find(key);
-    if (state == nullptr) {
-      continue;
-    }
-    Server named;
-    named.key = key;
-    if (!drains(key.protocol)) {
-      removal.push_back({What::RemoveReal, named, {address, 0}, state->owner});
-      continue;
-    }
-    const auto real = state->reals.find(address);
-    if (real != state->reals.end() && real->second != 0) {
-      quiet.push_back({What::ChangeReal, named, {address, 0}, state->owner});
-    }
-    draining_[key].insert(address);
-    counted.insert(key);
-  }
-  if (auto done = carry_out(quiet, run); !done) {
-    return done;
-  }
-  if (auto done = carry_out(removal, run); !done) {
-    return done;
-  }
-  // Counted only now that no new connection can come to them.
-  Commands ended;
-  for (const ServerKey& key : counted) {
-    run.report.cost.messages += 1;
-    const auto reals = kernel_->destinations(key);
-    if (!reals) {
-      return reals.error().code == Errc::NotFound
-                 ? Result<>(fail(Errc::Stale, to_string(key) + ": " + reals.error().what))
-                 : Result<>(tl::unexpected(reals.error()));
-    }
-    std::set<net::SocketAddress>& leaving = draining_[key];
-    for (const Destination& real : *reals) {
-      if (leaving.contains(real.address) && real.active_connections == 0 &&
-          real.inactive_connections == 0) {
-        Server named;
-        named.key = key;
-        ended.push_back({What::RemoveReal, named, {real.address, 0}, std::nullopt});
-        leaving.erase(real.address);
-      }
-    }
-    if (leaving.empty()) {
-      draining_.erase(key);
-    }
-  }
-  return carry_out(ended, run);
-}
-
-// Those that left earlier are looked at again when it is time.
-void IpvsBackend::add_draining(Run& run) {
-  const Clock::time_point now = Clock::now();
-  if (now < drain_due_) {
-    return;
-  }
-  drain_due_ = now + kDrainPeriod;
-  for (const auto& [key, addresses] : draining_) {
-    for (const net::SocketAddress& address : addresses) {
-      run.stages.leaving.emplace_back(key, address);
-    }
-  }
-}
-
-Result<> IpvsBackend::remove_servers(Run& run) {
-  Commands commands;
-  std::vector<ServerKey> keys = run.stages.gone;
-  if (run.everything) {
-    keys = servers_.ownerless();
-  }
-  for (const ServerKey& key : keys) {
-    const ServerState* state = servers_.find(key);
-    // Excluded ones may be somebody else's, unless we know that we had them.
-    const bool ours = std::ranges::find(run.stages.gone, key) != run.stages.gone.end();
-    // Which NodePorts there are is known, and where they answer may not be yet.
-    const bool undecided =
-        !node_ports_known_ && addresses_.host_addresses().contains(key.address.ip);
-    if (state == nullptr || state->owner || undecided || (!ours && is_excluded(key.address.ip))) {
-      continue;
-    }
-    Server named;
-    named.key = key;
-    commands.push_back({What::RemoveServer, named, {}, std::nullopt});
-    draining_.erase(key);
-  }
-  return carry_out(commands, run);
-}
+// ---- looking again ----
 
 // Whether the kernel still has the servers and addresses that it was left with. What destinations a
 // server has is looked at when it is touched.
@@ -417,13 +310,11 @@ Result<bool> IpvsBackend::is_as_left() {
   if (auto done = kernel_->set_up(); !done) {
     return tl::unexpected(done.error());
   }
-  const auto bound = kernel_->bound();
-  const auto local = kernel_->local_routes();
-  const auto routed = kernel_->routes();
-  if (!bound || !local || !routed) {
+  const auto addresses = ServiceAddresses::look(*kernel_);
+  if (!addresses) {
     return true;  // nothing is known
   }
-  return known == servers_.size() && addresses_.is(*bound, *local, *routed);
+  return known == servers_.size() && addresses_.is(*addresses);
 }
 
 // ---- a run ----
@@ -440,32 +331,10 @@ void IpvsBackend::finish(Run& run) {
   by(audit_due_);
 }
 
-ApplyReport IpvsBackend::apply_once(const desired::DesiredState& wanted, const Delta& delta) {
-  Run run{wanted, everything_ || delta.everything, {}, {}, {}, {}, {}};
-  const auto node_ports_before = node_port_addresses_;
-  const bool known_before = node_ports_known_;
-  if (run.everything || delta.ranges || host_changed_) {
-    read_host_addresses(wanted);
-  }
-  choose_keys(run, delta);
-  if (!run.everything &&
-      (node_port_addresses_ != node_ports_before || node_ports_known_ != known_before)) {
-    for (const desired::FrontendKey& key : wanted.keys()) {
-      if (desired::is_node_port(key)) {
-        run.keys.push_back(key);
-      }
-    }
-    std::ranges::sort(run.keys);
-    run.keys.erase(std::unique(run.keys.begin(), run.keys.end()), run.keys.end());
-    run.everything = !known_before;  // what was undecided is looked at again
-  }
-  for (const desired::FrontendKey& key : run.keys) {
-    stage(run, key);
-  }
-  run.addresses = addresses_.stage(run.everything);
-
-  // A server first, so that a packet that is delivered finds it and not the host's port; then the
-  // table, so that nobody who may not connect does; endpoints of restricted frontends behind it.
+// A server first, so that a packet that is delivered finds it and not the host's port; then the
+// table, so that nobody who may not connect does; endpoints of restricted frontends behind it; and
+// last what goes.
+Result<> IpvsBackend::write(Run& run, const Delta& delta) {
   Result<> done = carry_out(run.stages.early, run);
   if (done) {
     done = change_addresses(run.addresses.before, run);
@@ -486,15 +355,34 @@ ApplyReport IpvsBackend::apply_once(const desired::DesiredState& wanted, const D
   if (done) {
     done = change_addresses(run.addresses.after, run);
   }
-  if (done) {
-    everything_ = false;
-    finish(run);
-    return std::move(run.report);
+  return done;
+}
+
+ApplyReport IpvsBackend::apply_once(const desired::DesiredState& wanted, const Delta& delta) {
+  Run run{wanted, everything_ || delta.everything, {}, {}, {}, {}, {}};
+  const auto node_ports_before = node_port_addresses_;
+  const bool known_before = node_ports_known_;
+  if (run.everything || delta.ranges || host_changed_) {
+    read_host_addresses(wanted);
   }
-  everything_ = true;  // what was to go is found again
-  run.report.outcome = done;
-  run.report.retry = run.keys;
-  run.report.retry_everything = run.report.retry_everything || run.everything || delta.ranges;
+  const bool known_now = node_ports_known_ && !known_before;
+  choose_keys(
+      run, delta, node_port_addresses_ != node_ports_before || node_ports_known_ != known_before);
+  run.everything = run.everything || known_now;  // what was undecided is looked at again
+  for (const desired::FrontendKey& key : run.keys) {
+    stage(run, key);
+  }
+  run.addresses = addresses_.stage(run.everything);
+
+  const Result<> done = write(run, delta);
+  everything_ = !done;  // what was to go is found again
+  if (done) {
+    finish(run);
+  } else {
+    run.report.outcome = done;
+    run.report.retry = run.keys;
+    run.report.retry_everything = run.report.retry_everything || run.everything || delta.ranges;
+  }
   return std::move(run.report);
 }
 
@@ -542,16 +430,17 @@ Result<> IpvsBackend::cleanup() {
   if (auto done = adopt(); !done) {
     return done;
   }
-  addresses_.set_host_addresses(kernel_->host_addresses());
-  Commands commands;
+  Holdings held;
+  held.device = true;  // adopt() made it
+  held.bound = addresses_.bound();
+  const std::set<net::IpAddress> host = kernel_->host_addresses();
+  held.host = {host.begin(), host.end()};
   for (const ServerKey& key : servers_.ownerless()) {
-    const net::IpAddress& ip = key.address.ip;
-    const bool ours = addresses_.is_bound(ip) || addresses_.host_addresses().contains(ip);
-    if (ours && !is_excluded(ip)) {
-      Server named;
-      named.key = key;
-      commands.push_back({What::RemoveServer, named, {}, std::nullopt});
-    }
+    held.servers.push_back({key, {}});
+  }
+  Commands commands;
+  for (const ServerKey& key : withdraw_now(held, settings_.exclude_cidrs).servers) {
+    commands.push_back({What::RemoveServer, named(key), {}, std::nullopt});
   }
   const desired::DesiredState nothing;
   Run run{nothing, true, {}, {}, {}, {}, {}};

@@ -67,7 +67,7 @@ class IpvsBackend final : public Backend {
   Result<> adopt();
   void read_host_addresses(const desired::DesiredState& wanted);
   ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
-  void choose_keys(Run& run, const Delta& delta) const;
+  void choose_keys(Run& run, const Delta& delta, bool node_ports_moved) const;
   void stage(Run& run, const desired::FrontendKey& key);
   std::vector<ServerKey> servers_of(const desired::FrontendKey& key) const;
   std::string scheduler_of(const desired::FrontendPlan& plan);
@@ -76,6 +76,7 @@ class IpvsBackend final : public Backend {
 
   Result<> carry_out(const Commands& commands, Run& run);
   Result<> change_addresses(const std::vector<ServiceAddresses::Change>& changes, Run& run);
+  Result<> write(Run& run, const Delta& delta);
   Result<> write_table(Run& run, const Delta& delta);
   Result<> remove_reals(Run& run);
   Result<> remove_servers(Run& run);
@@ -100,7 +101,7 @@ class IpvsBackend final : public Backend {
   std::vector<net::IpAddress> node_port_addresses_;  // where NodePorts answer
   bool node_ports_known_ = false;
   std::map<std::string, bool> schedulers_;  // usable?
-  std::map<desired::FrontendKey, Error> set_aside_;
+  std::set<desired::FrontendKey> set_aside_;
 
   // Destinations of weight 0 that leave when their connections have ended.
   std::map<ServerKey, std::set<net::SocketAddress>> draining_;

@@ -36,6 +36,13 @@ struct Command {
 };
 using Commands = std::vector<Command>;
 
+// A server that is only named.
+inline netlink::ipvs::Server named(const ServerKey& key) {
+  netlink::ipvs::Server server;
+  server.key = key;
+  return server;
+}
+
 class Kernel {
  public:
   virtual ~Kernel() = default;

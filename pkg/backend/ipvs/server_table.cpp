@@ -8,6 +8,10 @@ namespace shunt::backend::ipvs {
 using netlink::ipvs::Destination;
 using netlink::ipvs::Server;
 
+std::string to_string(const ServerKey& key) {
+  return net::to_string(key.address) + "/" + std::string(net::to_string(key.protocol));
+}
+
 void ServerTable::clear() { *this = ServerTable(); }
 
 void ServerTable::adopt(const Server& server, std::span<const Destination> reals) {
@@ -56,8 +60,6 @@ void ServerTable::stage_reals(
   static const std::map<net::SocketAddress, std::uint32_t> none;
   const auto found = servers_.find(key);
   const auto& known = found == servers_.end() ? none : found->second.reals;
-  Server named;
-  named.key = key;
   auto now = known.begin();
   const auto leave_until = [&](const Real* next) {
     for (; now != known.end() && (next == nullptr || now->first < next->address); ++now) {
@@ -67,11 +69,11 @@ void ServerTable::stage_reals(
   for (const Real& real : wanted.reals) {  // both are sorted
     leave_until(&real);
     if (now == known.end() || now->first != real.address) {
-      additions.push_back({Command::What::AddReal, named, real, frontend});
+      additions.push_back({Command::What::AddReal, named(key), real, frontend});
       continue;
     }
     if (now->second != real.weight) {
-      stages.early.push_back({Command::What::ChangeReal, named, real, frontend});
+      stages.early.push_back({Command::What::ChangeReal, named(key), real, frontend});
     }
     ++now;
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "netlink/ipvs.h"
 
 namespace shunt::backend::ipvs {
+
+std::string to_string(const ServerKey& key);  // "10.96.0.1:80/TCP"
 
 struct ServerState {
   netlink::ipvs::Server server;

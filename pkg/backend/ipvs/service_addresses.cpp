@@ -8,27 +8,31 @@ namespace shunt::backend::ipvs {
 
 using What = ServiceAddresses::Change::What;
 
-void ServiceAddresses::clear() {
-  bound_.clear();
-  local_.clear();
-  routed_.clear();
+Result<ServiceAddresses::Found> ServiceAddresses::look(Kernel& kernel) {
+  auto bound = kernel.bound();
+  if (!bound) {
+    return tl::unexpected(bound.error());
+  }
+  auto local = kernel.local_routes();
+  if (!local) {
+    return tl::unexpected(local.error());
+  }
+  auto routed = kernel.routes();
+  if (!routed) {
+    return tl::unexpected(routed.error());
+  }
+  return Found{std::move(*bound), std::move(*local), std::move(*routed)};
 }
 
-void ServiceAddresses::adopt(
-    std::span<const net::IpAddress> bound,
-    std::span<const net::IpAddress> local,
-    std::span<const net::IpAddress> routed) {
-  bound_ = {bound.begin(), bound.end()};
-  local_ = {local.begin(), local.end()};
-  routed_ = {routed.begin(), routed.end()};
+void ServiceAddresses::adopt(const Found& found) {
+  bound_ = {found.bound.begin(), found.bound.end()};
+  local_ = {found.local.begin(), found.local.end()};
+  routed_ = {found.routed.begin(), found.routed.end()};
 }
 
-bool ServiceAddresses::is(
-    std::span<const net::IpAddress> bound,
-    std::span<const net::IpAddress> local,
-    std::span<const net::IpAddress> routed) const {
-  return std::ranges::equal(bound_, bound) && std::ranges::equal(local_, local) &&
-         std::ranges::equal(routed_, routed);
+bool ServiceAddresses::is(const Found& found) const {
+  return std::ranges::equal(bound_, found.bound) && std::ranges::equal(local_, found.local) &&
+         std::ranges::equal(routed_, found.routed);
 }
 
 void ServiceAddresses::set_host_addresses(std::set<net::IpAddress> addresses) {

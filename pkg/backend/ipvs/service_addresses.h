@@ -20,19 +20,20 @@ namespace shunt::backend::ipvs {
 
 class ServiceAddresses {
  public:
-  void clear();  // what is in the kernel; what frontends want stays
-  void adopt(
-      std::span<const net::IpAddress> bound,
-      std::span<const net::IpAddress> local,
-      std::span<const net::IpAddress> routed);
+  // What the kernel has, each sorted.
+  struct Found {
+    std::vector<net::IpAddress> bound;
+    std::vector<net::IpAddress> local;
+    std::vector<net::IpAddress> routed;
+  };
+  static Result<Found> look(Kernel& kernel);
+
+  void adopt(const Found& found);  // what frontends want stays
   void set_host_addresses(std::set<net::IpAddress> addresses);
   const std::set<net::IpAddress>& host_addresses() const { return host_; }
   // Whether that is what adopt() and follow() made of it.
-  bool is(
-      std::span<const net::IpAddress> bound,
-      std::span<const net::IpAddress> local,
-      std::span<const net::IpAddress> routed) const;
-  bool is_bound(const net::IpAddress& ip) const { return bound_.contains(ip); }
+  bool is(const Found& found) const;
+  std::vector<net::IpAddress> bound() const { return {bound_.begin(), bound_.end()}; }
 
   // Nothing: the frontend is gone. NodePorts have no address of their own.
   void want(const desired::FrontendKey& frontend, std::optional<desired::Reach> reach);

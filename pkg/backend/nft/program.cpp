@@ -273,21 +273,6 @@ class RuleList {
         bits_set(load_mark, mark) +
             Expressions{load_mark, Bitwise{1, 0xffffffff, mark}, SetMark{1}, Masquerade{}});
     rule("nat-postrouting", ct_status_dnat() + Expressions{jump("masquerade-self")});
-    for (const net::Protocol protocol : kProtocols) {
-      if (for_ipvs()) {
-        const auto ours = [&](const Expressions& key, const char* set) {
-          rule(
-              "nat-postrouting",
-              protocol_is(protocol) + key + Expressions{member(set), jump("masquerade-self")});
-        };
-        ours(writer_.original_frontend(), "ipvs-ips");
-        // Not on loopback, where everything is sent to its sender.
-        ours(
-            writer_.original_destination() + Expressions{member("nodeport-ips")} +
-                writer_.original_node_port(),
-            "service-nodeports");
-      }
-    }
     // No expression compares two addresses of a packet. But (s, s, ...) is in the set now, so
     // (s, d, ...) is in it if s equals d: an endpoint that was sent to itself would see its own
     // address as the sender's.
@@ -362,6 +347,24 @@ class RuleList {
         bits_set(load_mark, mark) + Expressions{load_mark, Bitwise{1, ~mark, 0}, SetMark{1}});
     // What the node sends itself would be IPVS's before filter-output sees it.
     rule("ipvs-output", ct_state_new() + Expressions{jump("no-endpoints")});
+    for (const net::Protocol protocol : kProtocols) {
+      add_ipvs_hairpin(protocol);
+    }
+  }
+
+  // What IPVS sent elsewhere is known by where it was sent at first.
+  void add_ipvs_hairpin(net::Protocol protocol) {
+    const auto ours = [&](const Expressions& key, const char* set) {
+      rule(
+          "nat-postrouting",
+          protocol_is(protocol) + key + Expressions{member(set), jump("masquerade-self")});
+    };
+    ours(writer_.original_frontend(), "ipvs-ips");
+    // Not on loopback, where everything is sent to its sender.
+    ours(
+        writer_.original_destination() + Expressions{member("nodeport-ips")} +
+            writer_.original_node_port(),
+        "service-nodeports");
   }
 
   void add_filters() {
