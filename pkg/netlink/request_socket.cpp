@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string>
 
+#include "netlink/end_of_answer.h"
 #include "netlink/requests.h"
 
 namespace shunt::netlink {
@@ -252,23 +253,19 @@ Result<> RequestSocket::ask(const Requests& question, const Each& each) {
       if (message->nlmsg_seq != sequence_) {
         continue;  // an answer to what was given up earlier
       }
-      const auto* payload = static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(message));
-      const std::size_t length = mnl_nlmsg_get_payload_len(message);
       interrupted = interrupted || (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-      if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR) {
-        int error = 0;
-        if (length >= sizeof error) {
-          std::memcpy(&error, payload, sizeof error);
-        }
-        if (error < 0) {
-          return request_failure("netlink question", -error);
+      if (const auto error = end_of_answer(message)) {
+        if (*error != 0) {
+          return request_failure("netlink question", *error);
         }
         if (interrupted) {
           return fail(Errc::Again, "there was a change during the dump", EINTR);
         }
         return {};
       }
-      each({payload, length});
+      each(
+          {static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(message)),
+           mnl_nlmsg_get_payload_len(message)});
     }
   }
 }

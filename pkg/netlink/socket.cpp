@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "netlink/batch.h"
+#include "netlink/end_of_answer.h"
 #include "netlink/messages.h"
 
 namespace shunt::netlink {
@@ -234,13 +235,9 @@ Result<> Socket::dump(
         continue;  // an answer to an earlier request that was given up
       }
       interrupted = interrupted || (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-      if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR) {
-        int error = 0;
-        if (mnl_nlmsg_get_payload_len(message) >= sizeof error) {
-          std::memcpy(&error, mnl_nlmsg_get_payload(message), sizeof error);
-        }
-        if (error < 0) {
-          return sys_fail("netlink dump", -error);
+      if (const auto error = end_of_answer(message)) {
+        if (*error != 0) {
+          return sys_fail("netlink dump", *error);
         }
         if (interrupted) {
           return fail(Errc::Again, "the table changed during the dump", EINTR);
