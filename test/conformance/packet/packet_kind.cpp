@@ -3,16 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
+#include <utility>
 
 #include "netns/ipvs_support.h"
+#include "packet/agent_trial.h"
 #include "packet/packet_flow.h"
 #include "packet/sctp_support.h"
-#include "runner/children.h"
-#include "runner/logs.h"
 
 namespace shunt::conformance::packet {
 namespace {
@@ -35,7 +32,6 @@ constexpr const char* kTrialCase = R"({
              "status": {"addresses": [{"type": "InternalIP", "address": "10.80.0.10"}]}}],
   "steps": [{}]})";
 
-// Runs in a child process, as the cases do: the first lab of a process changes it.
 json trial(Bench bench, bool may_have_status_socket, const std::string& directory) {
   if (const auto reason = bench.agent.mode == "ipvs" ? lab::why_no_ipvs() : std::nullopt) {
     return {{"lacking", *reason}};
@@ -51,11 +47,9 @@ json trial(Bench bench, bool may_have_status_socket, const std::string& director
 struct PacketFlowKind::State {
   PacketFlowOptions options;
   Bench bench;
-  std::string directory;
-  std::optional<std::string> lacking;  // of this machine, without which the mode makes no sense
+  AgentTrial agent_trial;
 
   std::optional<std::string> prepare(const RunOptions& run_options);
-  std::optional<std::string> learn(const ChildEnd& of_agent, const ChildEnd& of_sctp);
   CaseResult run(const json& value, const RunOptions& run_options) const;
 };
 
@@ -70,45 +64,21 @@ std::optional<std::string> PacketFlowKind::State::prepare(const RunOptions& run_
   bench.abilities.agent = options.capabilities;
   bench.patience = options.patience;
   bench.needs = run_options.needs;
-  directory = make_logs_directory();
-  const std::vector<Child> children{
-      {[&] { return trial(bench, options.has_status_socket, directory + "/trial").dump(); },
-       options.patience * kTrialLimit,
-       {}},
-      {[] { return why_no_sctp().value_or(""); }, options.patience * kTrialLimit, {}}};
-  std::vector<ChildEnd> ends(children.size());
-  const int signal_number = run_children(
-      children, children.size(), [&](std::size_t i, ChildEnd end) { ends[i] = std::move(end); });
-  if (signal_number != 0) {
-    remove_logs_directory(directory);
-    ::raise(signal_number);
-  }
-  return learn(ends[0], ends[1]);
-}
-
-std::optional<std::string> PacketFlowKind::State::learn(
-    const ChildEnd& of_agent, const ChildEnd& of_sctp) {
+  const std::chrono::seconds limit = options.patience * kTrialLimit;
+  std::vector<ChildEnd> ends;
+  auto problem = agent_trial.run(
+      [&](const std::string& logs) { return trial(bench, options.has_status_socket, logs); },
+      limit,
+      bench.agent.mode,
+      {{[] { return why_no_sctp().value_or(""); }, limit, {}}},
+      &ends);
+  const ChildEnd& of_sctp = ends.front();
   if (const std::string why = of_sctp.report.value_or(of_sctp.problem); !why.empty()) {
     bench.abilities.machine_lacks["sctp"] = why;
   }
-  if (!of_agent.report) {
-    return "the agent could not be tried: " + of_agent.problem;
-  }
-  const json tried = json::parse(*of_agent.report);
-  if (tried.contains("lacking")) {
-    lacking = tried.at("lacking").get<std::string>();
-    return std::nullopt;
-  }
-  bench.agent.status_socket = tried.at("statusSocket");
-  if (const json& problems = tried.at("problems"); !problems.empty()) {
-    return "the agent does not work in mode " + bench.agent.mode + ": " +
-           problems.front().get<std::string>() + "; logs: " + directory + "/trial";
-  }
-  // Four pairs of keys less to make a case.
-  fs::rename(directory + "/trial/pki", directory + "/pki");
-  bench.pki = directory + "/pki";
-  remove_logs_directory(directory + "/trial");
-  return std::nullopt;
+  bench.agent.status_socket = agent_trial.status_socket();
+  bench.pki = agent_trial.pki();
+  return problem;
 }
 
 CaseResult PacketFlowKind::State::run(const json& value, const RunOptions& run_options) const {
@@ -119,21 +89,15 @@ CaseResult PacketFlowKind::State::run(const json& value, const RunOptions& run_o
   if (::geteuid() != 0) {
     return {Outcome::Skipped, {"needs root"}};
   }
-  if (lacking) {
+  if (const auto& lacking = agent_trial.lacking()) {
     return {Outcome::Skipped, {*lacking}};
   }
   if (const auto reason = reason_to_skip(packet_case, bench.abilities)) {
     return {Outcome::Skipped, {*reason}};
   }
-  const std::string logs = directory + "/" + packet_case.id;
-  fs::create_directories(logs);
+  const std::string logs = agent_trial.make_logs(packet_case.id);
   CaseResult result = run_case(packet_case, bench, logs);
-  if (result.outcome == Outcome::Failed) {
-    result.messages.push_back("logs: " + logs);
-    remove_logs_directory(logs + "/pki");
-  } else {
-    remove_logs_directory(logs);
-  }
+  AgentTrial::finish_logs(logs, result);
   return result;
 }
 
@@ -145,22 +109,11 @@ PacketFlowOptions default_packet_flow_options() {
   return options;
 }
 
-PacketFlowKind::PacketFlowKind(PacketFlowOptions options)
-    : state_(std::make_shared<State>(State{std::move(options), {}, {}, {}})) {}
-
-PacketFlowKind::~PacketFlowKind() {
-  std::error_code ignored;  // not empty: logs that somebody may want to read
-  if (!state_->directory.empty()) {
-    remove_logs_directory(state_->directory + "/pki");
-    fs::remove(state_->directory, ignored);
-  }
+PacketFlowKind::PacketFlowKind(PacketFlowOptions options) : state_(std::make_shared<State>()) {
+  state_->options = std::move(options);
 }
 
-void PacketFlowKind::remove_logs() const {
-  if (!state_->directory.empty()) {
-    remove_logs_directory(state_->directory);
-  }
-}
+void PacketFlowKind::remove_logs() const { state_->agent_trial.remove_logs(); }
 
 Preparation PacketFlowKind::preparation() const {
   return [state = state_](const RunOptions& options) { return state->prepare(options); };

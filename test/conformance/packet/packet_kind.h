@@ -30,7 +30,6 @@ class PacketFlowKind {
   explicit PacketFlowKind(PacketFlowOptions options);
   PacketFlowKind(const PacketFlowKind&) = delete;
   PacketFlowKind& operator=(const PacketFlowKind&) = delete;
-  ~PacketFlowKind();
 
   // Tries whether the agent starts at all, in this mode, and what this machine can do.
   Preparation preparation() const;

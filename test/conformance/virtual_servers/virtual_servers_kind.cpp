@@ -2,16 +2,13 @@
 
 #include <unistd.h>
 
-#include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <utility>
 
 #include "netns/ipvs_support.h"
 #include "netns/process.h"
-#include "runner/children.h"
-#include "runner/logs.h"
+#include "packet/agent_trial.h"
 #include "virtual_servers/virtual_servers_run.h"
 
 namespace shunt::conformance::virtual_servers {
@@ -41,7 +38,7 @@ std::optional<std::string> why_not_here() {
   return std::nullopt;
 }
 
-// Runs in a child process, as the cases do. What cannot be tried is left out of the answer.
+// What cannot be tried is left out of the answer.
 json trial(Bench bench, bool may_have_status_socket, const std::string& directory) {
   if (const auto reason = why_not_here()) {
     return {{"lacking", *reason}};
@@ -60,11 +57,9 @@ json trial(Bench bench, bool may_have_status_socket, const std::string& director
 struct VirtualServersKind::State {
   packet::PacketFlowOptions options;
   Bench bench;
-  std::string directory;
-  std::optional<std::string> lacking;
+  packet::AgentTrial agent_trial;
 
   std::optional<std::string> prepare(const RunOptions& run_options);
-  std::optional<std::string> learn(const ChildEnd& end);
   CaseResult run(const json& value, const RunOptions& run_options) const;
 };
 
@@ -77,39 +72,13 @@ std::optional<std::string> VirtualServersKind::State::prepare(const RunOptions& 
   bench.agent.settle = options.settle;
   bench.api_server = options.api_server;
   bench.patience = options.patience;
-  directory = make_logs_directory();
-  const std::vector<Child> children{
-      {[&] { return trial(bench, options.has_status_socket, directory + "/trial").dump(); },
-       options.patience * kTrialLimit,
-       {}}};
-  ChildEnd trial_end;
-  const int signal_number =
-      run_children(children, 1, [&](std::size_t, ChildEnd end) { trial_end = std::move(end); });
-  if (signal_number != 0) {
-    remove_logs_directory(directory);
-    ::raise(signal_number);
-  }
-  return learn(trial_end);
-}
-
-std::optional<std::string> VirtualServersKind::State::learn(const ChildEnd& end) {
-  if (!end.report) {
-    return "the agent could not be tried: " + end.problem;
-  }
-  const json tried = json::parse(*end.report);
-  if (tried.contains("lacking")) {
-    lacking = tried.at("lacking").get<std::string>();
-    return std::nullopt;
-  }
-  bench.agent.status_socket = tried.at("statusSocket");
-  if (const json& problems = tried.at("problems"); !problems.empty()) {
-    return "the agent does not work in mode " + bench.agent.mode + ": " +
-           problems.front().get<std::string>() + "; logs: " + directory + "/trial";
-  }
-  fs::rename(directory + "/trial/pki", directory + "/pki");
-  bench.pki = directory + "/pki";
-  remove_logs_directory(directory + "/trial");
-  return std::nullopt;
+  auto problem = agent_trial.run(
+      [&](const std::string& logs) { return trial(bench, options.has_status_socket, logs); },
+      options.patience * kTrialLimit,
+      bench.agent.mode);
+  bench.agent.status_socket = agent_trial.status_socket();
+  bench.pki = agent_trial.pki();
+  return problem;
 }
 
 CaseResult VirtualServersKind::State::run(const json& value, const RunOptions& run_options) const {
@@ -119,12 +88,11 @@ CaseResult VirtualServersKind::State::run(const json& value, const RunOptions& r
   if (::geteuid() != 0) {
     return {Outcome::Skipped, {"needs root"}};
   }
-  if (lacking) {
+  if (const auto& lacking = agent_trial.lacking()) {
     return {Outcome::Skipped, {*lacking}};
   }
   const Case test_case = parse_case(value);
-  const std::string logs = directory + "/" + test_case.id;
-  fs::create_directories(logs);
+  const std::string logs = agent_trial.make_logs(test_case.id);
   Findings findings = run_case(test_case, bench, logs);
   CaseResult result;
   result.messages = std::move(findings.problems);
@@ -136,12 +104,7 @@ CaseResult VirtualServersKind::State::run(const json& value, const RunOptions& r
   for (const std::string& difference : findings.differences) {
     result.messages.push_back(test_case.debatable ? "debatable: " + difference : difference);
   }
-  if (result.outcome == Outcome::Failed) {
-    result.messages.push_back("logs: " + logs);
-    remove_logs_directory(logs + "/pki");
-  } else {
-    remove_logs_directory(logs);
-  }
+  packet::AgentTrial::finish_logs(logs, result);
   return result;
 }
 
@@ -150,19 +113,7 @@ VirtualServersKind::VirtualServersKind(packet::PacketFlowOptions options)
   state_->options = std::move(options);
 }
 
-VirtualServersKind::~VirtualServersKind() {
-  std::error_code ignored;  // not empty: logs that somebody may want to read
-  if (!state_->directory.empty()) {
-    remove_logs_directory(state_->directory + "/pki");
-    fs::remove(state_->directory, ignored);
-  }
-}
-
-void VirtualServersKind::remove_logs() const {
-  if (!state_->directory.empty()) {
-    remove_logs_directory(state_->directory);
-  }
-}
+void VirtualServersKind::remove_logs() const { state_->agent_trial.remove_logs(); }
 
 Preparation VirtualServersKind::preparation() const {
   return [state = state_](const RunOptions& options) { return state->prepare(options); };

@@ -15,7 +15,6 @@ class VirtualServersKind {
   explicit VirtualServersKind(packet::PacketFlowOptions options);
   VirtualServersKind(const VirtualServersKind&) = delete;
   VirtualServersKind& operator=(const VirtualServersKind&) = delete;
-  ~VirtualServersKind();
 
   Preparation preparation() const;
   CaseRunner runner() const;
