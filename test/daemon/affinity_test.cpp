@@ -16,10 +16,6 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using Steady = std::chrono::steady_clock;
 
-net::SocketAddress address(const std::string& text) {
-  return net::parse_socket_address(text).value();
-}
-
 // The name of the server that answered, or what happened instead.
 std::string ask(const World& world, const std::string& from, const std::string& to) {
   lab::Question question;

@@ -1,8 +1,10 @@
 // A TCP connection to an echo server that stays open while a test does something to the daemon.
 #pragma once
 
+#include <catch2/catch_test_macros.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "net/socket_address.h"
@@ -37,5 +39,12 @@ class HeldConnection {
   std::string greeting_;
   int sent_ = 0;
 };
+
+inline void check_alive(std::vector<HeldConnection>& connections) {
+  for (HeldConnection& connection : connections) {
+    INFO(connection.name());
+    CHECK(connection.exchanges());
+  }
+}
 
 }  // namespace shunt::test

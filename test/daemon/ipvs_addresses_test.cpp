@@ -168,21 +168,15 @@ TEST_CASE("what kube-proxy's ipvs mode left is taken over, with its connections"
     held.emplace_back(world.lab().outside(), address("198.51.100.7:0"), address(to));
     held.emplace_back(world.lab().place("client"), std::nullopt, address(to));
   }
-  const auto check_alive = [&] {
-    for (HeldConnection& connection : held) {
-      INFO(connection.name());
-      CHECK(connection.exchanges());
-    }
-  };
-  check_alive();
+  check_alive(held);
 
   Load load(world, 4000ms);
   start_in_mode(world, "ipvs");
-  check_alive();
+  check_alive(held);
   const lab::LoadReport report = load.report();
   INFO(to_text(report));
   CHECK(report.unanswered() == 0);
-  check_alive();
+  check_alive(held);
 
   const std::string saved = saved_servers(world);
   INFO(saved);
@@ -209,10 +203,7 @@ TEST_CASE("in mode nftables kube-proxy's virtual servers end with their connecti
     held.emplace_back(world.lab().outside(), address("198.51.100.7:0"), address(to));
   }
   start_in_mode(world, "nftables");
-  for (HeldConnection& connection : held) {
-    INFO(connection.name());
-    CHECK(connection.exchanges());
-  }
+  check_alive(held);
   for (const char* const ip : {kClusterIp, kBalancer}) {
     CHECK(node.ask_from("outside", "198.51.100.7:0", ip, 80).by == "web");
   }

@@ -64,12 +64,7 @@ class HeldConnections {
       held_.emplace_back(world_->lab().node(), std::nullopt, address(to));
     }
   }
-  void check_alive() {
-    for (HeldConnection& connection : held_) {
-      INFO(connection.name());
-      CHECK(connection.exchanges());
-    }
-  }
+  void check_alive() { test::check_alive(held_); }
   std::size_t size() const { return held_.size(); }
   void close() { held_.clear(); }
 
@@ -179,30 +174,24 @@ TEST_CASE("from nftables to ipvs and back: no connection breaks, no trace stays"
   HeldConnections held(world);
   held.open_more();
   held.check_alive();
-
-  {
-    LoadFromAll load(world);
-    std::this_thread::sleep_for(2s);
-    switch_to(world, "ipvs", 1);
+  const auto switch_under_load = [&](const char* mode, std::size_t number, const char* when) {
+    {
+      LoadFromAll load(world);
+      std::this_thread::sleep_for(2s);
+      switch_to(world, mode, number);
+      held.check_alive();
+      held.open_more();
+      std::this_thread::sleep_for(2s);
+      load.stop_and_check(when);
+    }
     held.check_alive();
-    held.open_more();
-    std::this_thread::sleep_for(2s);
-    load.stop_and_check("to ipvs");
-  }
-  held.check_alive();
+  };
+
+  switch_under_load("ipvs", 1, "to ipvs");
   CHECK(saved_servers(world).find("-A -t 10.112.0.10:80 -s rr") != std::string::npos);
   CHECK(program(world) != program_of_nftables);  // or nothing was to be seen here
 
-  {
-    LoadFromAll load(world);
-    std::this_thread::sleep_for(2s);
-    switch_to(world, "nftables", 2);
-    held.check_alive();
-    held.open_more();
-    std::this_thread::sleep_for(2s);
-    load.stop_and_check("back to nftables");
-  }
-  held.check_alive();
+  switch_under_load("nftables", 2, "back to nftables");
   std::printf("%zu connections held open\n", held.size());
   // What IPVS still carries keeps what it needs. Longer than the kernel remembers connections that
   // were reset, and than any look of ours is apart.

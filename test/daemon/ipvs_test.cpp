@@ -7,6 +7,7 @@
 
 #include "daemon/ipvs_world.h"
 #include "daemon/load.h"
+#include "daemon/restricted_balancer.h"
 
 namespace shunt::test {
 namespace {
@@ -152,40 +153,6 @@ TEST_CASE(
   }
 }
 
-json balancer_for(const std::vector<std::string>& ranges) {
-  json out = service("web", {"10.112.0.10"});
-  out["spec"]["type"] = "LoadBalancer";
-  out["spec"]["ports"][0]["nodePort"] = 30'080;
-  out["spec"]["loadBalancerSourceRanges"] = ranges;
-  out["status"]["loadBalancer"]["ingress"] = {{{"ip", "192.0.2.4"}}};
-  return out;
-}
-
-// Asks the balancer's address at a steady rate until told to stop.
-class Visitor {
- public:
-  Visitor(const World& world, const char* from, std::chrono::milliseconds timeout)
-      : thread_([&world, from, timeout, this](const std::stop_token& stop) {
-          lab::LoadSpec load;
-          load.question.from = address(from);
-          load.question.to = address("192.0.2.4:80");
-          load.question.timeout = timeout;
-          load.per_second = 100;
-          load.parallel = 2'000;
-          load.time = 600s;
-          report_ = run_load(world.lab().outside(), load, stop);
-        }) {}
-  const lab::LoadReport& stop() {
-    thread_.request_stop();
-    thread_.join();
-    return report_;
-  }
-
- private:
-  lab::LoadReport report_;
-  std::jthread thread_;
-};
-
 TEST_CASE("source ranges never open in mode ipvs, whatever changes around them", "[ipvs]") {
   SHUNT_NEEDS_IPVS();
   World world(configured_by_file());
@@ -197,17 +164,10 @@ TEST_CASE("source ranges never open in mode ipvs, whatever changes around them",
   world.apply({balancer, both});
   start_in_mode(world, "ipvs");
 
-  Visitor denied(world, "198.51.100.200:0", 500ms);
-  Visitor allowed(world, "198.51.100.7:0", 5s);
-  // Every set holds the allowed client and not the denied one, each in another way.
-  const std::vector<std::vector<std::string>> sets{
-      {"198.51.100.0/25"},
-      {"198.51.100.0/26", "203.0.113.0/24"},
-      {"198.51.100.7/32"},
-      {"198.51.100.0/28", "198.51.100.128/26", "198.51.100.208/28"},
-      {"10.0.0.0/8", "198.51.100.0/29", "198.51.100.64/26"}};
-  for (std::size_t i = 1; i <= 40; ++i) {
-    balancer["spec"]["loadBalancerSourceRanges"] = sets[i % sets.size()];
+  SteadyClient denied(world, kDenied, 500ms, 100, 600s);
+  SteadyClient allowed(world, kAllowed, 5s, 100, 600s);
+  for (int i = 1; i <= 40; ++i) {
+    balancer["spec"]["loadBalancerSourceRanges"] = ranges_of(i);
     world.apply({balancer, i % 2 == 0 ? both : slice("web", "IPv4", {"10.64.0.1"})});
     world.settle(60s);
   }

@@ -12,10 +12,6 @@
 
 namespace shunt::test {
 
-inline net::SocketAddress address(const char* text) {
-  return net::parse_socket_address(text).value();
-}
-
 // A question that got no answer within three seconds has failed: TCP tried again meanwhile.
 class Load {
  public:

@@ -21,10 +21,6 @@ using lab::EchoServer;
 using net::Protocol;
 using nlohmann::json;
 
-net::SocketAddress address(const std::string& text) {
-  return net::parse_socket_address(text).value();
-}
-
 // A configuration file that turns the option on.
 class ConfigFile {
  public:

@@ -15,10 +15,6 @@ namespace {
 using lab::Answer;
 using lab::EchoServer;
 
-net::SocketAddress address(const std::string& text) {
-  return net::parse_socket_address(text).value();
-}
-
 Answer ask(
     const lab::Netns& where,
     const std::string& from,

@@ -2,10 +2,9 @@
 // allowed is turned away.
 
 #include <catch2/catch_test_macros.hpp>
-#include <stop_token>
-#include <thread>
 
 #include "daemon/needs_root.h"
+#include "daemon/restricted_balancer.h"
 #include "daemon/world.h"
 #include "netns/client.h"
 #include "netns/echo_server.h"
@@ -18,44 +17,6 @@ using nlohmann::json;
 
 constexpr int kUpdates = 200;
 constexpr double kConnectsPerSecond = 500;
-
-net::SocketAddress address(const std::string& text) {
-  return net::parse_socket_address(text).value();
-}
-
-json balancer_for(const std::vector<std::string>& ranges) {
-  json out = service("web", {"10.112.0.10"});
-  out["spec"]["type"] = "LoadBalancer";
-  out["spec"]["ports"][0]["nodePort"] = 30080;
-  out["spec"]["loadBalancerSourceRanges"] = ranges;
-  out["status"]["loadBalancer"]["ingress"] = {{{"ip", "192.0.2.4"}}};
-  return out;
-}
-
-// Asks at a steady rate until told to stop.
-class Client {
- public:
-  Client(const World& world, const std::string& from, std::chrono::milliseconds timeout)
-      : thread_([&world, from, timeout, this](const std::stop_token& stop) {
-          lab::LoadSpec load;
-          load.question.from = address(from);
-          load.question.to = address("192.0.2.4:80");
-          load.question.timeout = timeout;
-          load.per_second = kConnectsPerSecond;
-          load.parallel = 2'000;
-          load.time = 120s;
-          report_ = lab::run_load(world.lab().outside(), load, stop);
-        }) {}
-  const lab::LoadReport& stop() {
-    thread_.request_stop();
-    thread_.join();
-    return report_;
-  }
-
- private:
-  lab::LoadReport report_;
-  std::jthread thread_;
-};
 
 std::size_t answered(const lab::LoadReport& report) {
   std::size_t count = 0;
@@ -74,18 +35,11 @@ TEST_CASE("200 updates of source ranges under load let nobody in and turn nobody
   world.apply({balancer, slice("web", "IPv4", {"10.64.0.1"})});
   world.settle();
 
-  Client denied(world, "198.51.100.200:0", 300ms);
-  Client allowed(world, "198.51.100.7:0", 3s);
-  // Every set holds the allowed client and not the denied one, each in another way.
-  const std::vector<std::vector<std::string>> sets{
-      {"198.51.100.0/25"},
-      {"198.51.100.0/26", "203.0.113.0/24"},
-      {"198.51.100.7/32"},
-      {"198.51.100.0/28", "198.51.100.128/26", "198.51.100.208/28"},
-      {"10.0.0.0/8", "198.51.100.0/29", "198.51.100.64/26"}};
+  SteadyClient denied(world, kDenied, 300ms, kConnectsPerSecond, 120s);
+  SteadyClient allowed(world, kAllowed, 3s, kConnectsPerSecond, 120s);
   std::uint64_t commits = world.settle()["commits"];
   for (int i = 1; i <= kUpdates; ++i) {
-    balancer["spec"]["loadBalancerSourceRanges"] = sets[static_cast<std::size_t>(i) % sets.size()];
+    balancer["spec"]["loadBalancerSourceRanges"] = ranges_of(i);
     world.apply({balancer});
     world.settle();
   }

@@ -25,10 +25,6 @@ constexpr char kService[] = "10.112.0.10:80";
 constexpr auto kSoon = 1s;       // what we promise
 constexpr auto kInterval = 5ms;  // between datagrams
 
-net::SocketAddress address(const std::string& text) {
-  return net::parse_socket_address(text).value();
-}
-
 json with_udp(json object) {
   json& ports = object.contains("spec") ? object["spec"]["ports"] : object["ports"];
   ports[0]["protocol"] = "UDP";

@@ -11,11 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "net/socket_address.h"
 #include "netns/lab.h"
 #include "netns/plain_http.h"
 #include "netns/process.h"
 
 namespace shunt::test {
+
+// Throws on what is no address: a test's own mistake.
+inline net::SocketAddress address(const std::string& text) {
+  return net::parse_socket_address(text).value();
+}
 
 class World {
  public:
