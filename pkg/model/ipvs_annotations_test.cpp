@@ -188,9 +188,9 @@ TEST_CASE("endpoints get their weights where node and zone are known") {
   add("10.0.0.3", "", "");
   const std::vector<std::shared_ptr<const kube::EndpointSlice>> slices{slice};
   const auto of = [&](const EndpointWeights* weights) {
+    const auto merged = merge_slices(slices, net::Family::IPv4, "here", weights);
     std::vector<std::uint16_t> out;
-    for (const Endpoint& e :
-         merge_slices(slices, net::Family::IPv4, "here", weights).ports.at(0).endpoints) {
+    for (const Endpoint& e : merged.ports.at(0).endpoints) {
       out.push_back(e.weight);
     }
     return out;
