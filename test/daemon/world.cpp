@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -75,6 +76,9 @@ World::~World() {
 }
 
 std::string World::program(const std::string& name) const {
+  if (const char* daemon = std::getenv("SHUNT_DAEMON"); daemon != nullptr && name == "kube-shunt") {
+    return std::filesystem::absolute(daemon);
+  }
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 

@@ -1,5 +1,6 @@
 // A lab with a test API server and the daemon in the node's namespace, both as child processes:
-// what a test of the whole needs. The programs are those beside the test's own.
+// what a test of the whole needs. The programs are those beside the test's own; the daemon is
+// SHUNT_DAEMON, where that is set.
 #pragma once
 
 #include <chrono>
