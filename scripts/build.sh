@@ -12,11 +12,11 @@ flags=()
 targets=("$@")
 case $kind in
   dev) flags+=(-DCMAKE_BUILD_TYPE=Dev) ;;
-  release) flags+=(-DCMAKE_BUILD_TYPE=Release -DSHUNT_UNITY_TOOLS=ON) ;;
-  asan) flags+=(-DCMAKE_BUILD_TYPE=Dev "-DSHUNT_SANITIZE=address,undefined" -DSHUNT_UNITY_TOOLS=ON) ;;
-  tsan) flags+=(-DCMAKE_BUILD_TYPE=Dev -DSHUNT_SANITIZE=thread -DSHUNT_UNITY_TOOLS=ON) ;;
+  release) flags+=(-DCMAKE_BUILD_TYPE=Release -DSHUNT_UNITY=ON) ;;
+  asan) flags+=(-DCMAKE_BUILD_TYPE=Dev "-DSHUNT_SANITIZE=address,undefined" -DSHUNT_UNITY=ON) ;;
+  tsan) flags+=(-DCMAKE_BUILD_TYPE=Dev -DSHUNT_SANITIZE=thread -DSHUNT_UNITY=ON) ;;
   fuzz)
-    flags+=(-DCMAKE_BUILD_TYPE=Dev -DSHUNT_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++-14)
+    flags+=(-DCMAKE_BUILD_TYPE=Dev -DSHUNT_FUZZ=ON -DSHUNT_UNITY=ON -DCMAKE_CXX_COMPILER=clang++-14)
     [ ${#targets[@]} -gt 0 ] || targets=(fuzzers)
     ;;
   *)
