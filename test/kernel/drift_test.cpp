@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/nft/keys.h"
@@ -182,7 +183,11 @@ TEST_CASE("more changes than a socket holds are not missed") {
     }
     scene.world.set(n, endpoints, /*plain=*/true);
   }
-  scene.world.apply(*scene.backend);
+  // What affinity no longer needs goes a while later.
+  for (auto report = scene.world.apply(*scene.backend); report.again_in;
+       report = scene.world.apply(*scene.backend)) {
+    std::this_thread::sleep_for(*report.again_in);
+  }
   scene.contents = table_contents(scene.family);
   scene.rules = chains(scene.family);
   run("nft flush map ip kube-shunt endpoints");

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "backend/nft/keys.h"
@@ -21,16 +22,20 @@ namespace shunt::test {
 using TableContents = std::multiset<
     std::tuple<std::string, std::vector<std::uint8_t>, std::vector<std::uint8_t>, std::string>>;
 
-// Of the network namespace of the calling thread. Throws when the slots of a frontend are not
-// 0..K-1.
-inline TableContents table_contents(net::Family family) {
+struct TableReading {
+  TableContents contents;
+  std::string gap;  // the slots of a frontend are not 0..K-1
+  bool operator==(const TableReading&) const = default;
+};
+
+inline TableReading read_table(net::Family family) {
   using namespace backend::nft;  // NOLINT(google-build-using-namespace): a test's helper
   auto transport = KernelTransport::open();
   if (!transport) {
     throw std::runtime_error(transport.error().what);
   }
   const Program program = make_program(family, {});  // the sets are the same whatever the settings
-  TableContents out;
+  TableReading out;
   std::map<std::pair<std::string, desired::FrontendKey>, std::set<std::uint32_t>> slots;
   for (const Set& set : program.sets) {
     if (set.dynamic()) {
@@ -44,7 +49,7 @@ inline TableContents table_contents(net::Family family) {
         key = key.first(key.size() - 4);
       }
       const auto data = element.data.span();
-      out.emplace(
+      out.contents.emplace(
           set.name,
           std::vector<std::uint8_t>(key.begin(), key.end()),
           std::vector<std::uint8_t>(data.begin(), data.end()),
@@ -56,10 +61,28 @@ inline TableContents table_contents(net::Family family) {
   }
   for (const auto& [key, numbers] : slots) {
     if (*numbers.rbegin() != numbers.size() - 1) {
-      throw std::runtime_error("slots of " + to_string(key.second) + " have a gap");
+      out.gap = "slots of " + to_string(key.second) + " have a gap";
     }
   }
   return out;
+}
+
+// Of the network namespace of the calling thread. Throws when the slots of a frontend are not
+// 0..K-1. The kernel grows a set beside what it does, and a listing of those moments leaves
+// elements out or has them twice: what two listings agree on is taken.
+inline TableContents table_contents(net::Family family) {
+  constexpr int kTries = 20;
+  TableReading out = read_table(family);
+  for (int left = kTries; left > 0; --left) {
+    const TableReading before = std::exchange(out, read_table(family));
+    if (out == before) {
+      break;
+    }
+  }
+  if (!out.gap.empty()) {
+    throw std::runtime_error(out.gap);
+  }
+  return std::move(out.contents);
 }
 
 }  // namespace shunt::test
