@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds kube-shunt into build/<kind>/, programs in build/<kind>/bin/.
 #   scripts/build.sh [dev|release|asan|tsan|fuzz] [target...]
-# asan carries UBSan. fuzz needs clang 14 and builds the fuzzers only.
+# asan carries UBSan. SHUNT_UNITY=ON compiles dev in large units, as all others are: a third of the time from nothing, much more
+# after an edit. fuzz needs clang 14 and builds the fuzzers only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${1:-dev}
@@ -11,7 +12,7 @@ mkdir -p build
 flags=()
 targets=("$@")
 case $kind in
-  dev) flags+=(-DCMAKE_BUILD_TYPE=Dev) ;;
+  dev) flags+=(-DCMAKE_BUILD_TYPE=Dev "-DSHUNT_UNITY=${SHUNT_UNITY:-OFF}") ;;
   release) flags+=(-DCMAKE_BUILD_TYPE=Release -DSHUNT_UNITY=ON) ;;
   asan) flags+=(-DCMAKE_BUILD_TYPE=Dev "-DSHUNT_SANITIZE=address,undefined" -DSHUNT_UNITY=ON) ;;
   tsan) flags+=(-DCMAKE_BUILD_TYPE=Dev -DSHUNT_SANITIZE=thread -DSHUNT_UNITY=ON) ;;

@@ -31,9 +31,8 @@ for entry in $(git ls-files --cached --others --exclude-standard | cut -d/ -f1 |
   esac
 done
 
-if [ ! -f build/dev/compile_commands.json ]; then
-  scripts/build.sh dev >/dev/null
-fi
+# How each file would be compiled alone. Nothing is.
+cmake -S . -B build/tidy -G Ninja -DCMAKE_BUILD_TYPE=Dev >/dev/null
 analyzer=()
 if [ "$all" = --all ]; then
   # A fifth of the paths through a function for half the time; what is about to be committed is looked at whole.
@@ -44,14 +43,14 @@ else
 fi
 compiled=()
 for file in "${tidy[@]}"; do
-  if grep -q "$PWD/$file" build/dev/compile_commands.json; then
+  if grep -q "$PWD/$file" build/tidy/compile_commands.json; then
     compiled+=("$file")
   fi
 done
 if [ ${#compiled[@]} -gt 0 ]; then
   echo "clang-tidy: ${#compiled[@]} files"
   printf '%s\n' "${compiled[@]}" |
-    xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build/dev --quiet "${analyzer[@]}" 2>/dev/null || failed=1
+    xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build/tidy --quiet "${analyzer[@]}" 2>/dev/null || failed=1
 fi
 [ $failed -eq 0 ] && echo "check: ok"
 exit $failed

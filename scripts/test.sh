@@ -16,6 +16,9 @@ else
   scripts/install.sh --linters --vm || exit 1
 fi
 
+# Where nobody has built yet, nobody edits yet.
+[ -d build/dev ] || export SHUNT_UNITY=ON
+
 results=$(mktemp -d)
 trap '[ -z "${endurance:-}" ] || kill "$endurance" 2>/dev/null; rm -rf "$results"' EXIT
 failed_steps=()

@@ -173,7 +173,7 @@ TEST_CASE("our own writes are not heard, however many") {
   CHECK_FALSE(is_readable(*scene.backend));
 }
 
-TEST_CASE("more changes than a socket holds are not missed") {
+TEST_CASE("more changes than a socket holds are not missed", "[slow]") {
   enter_namespace();
   Scene scene(net::Family::IPv4);
   for (unsigned n = 0; n < 9'000; ++n) {
