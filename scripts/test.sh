@@ -206,7 +206,7 @@ case $mode in
   *)
     step "build dev" scripts/build.sh dev && {
       dev_tests
-      matrix --every 8
+      matrix --every 12
       begin_endurance
     }
     ;;

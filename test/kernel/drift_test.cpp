@@ -173,7 +173,7 @@ TEST_CASE("our own writes are not heard, however many") {
   CHECK_FALSE(is_readable(*scene.backend));
 }
 
-TEST_CASE("more changes than a socket holds are not missed", "[slow]") {
+TEST_CASE("more changes than a socket holds are not missed") {
   enter_namespace();
   Scene scene(net::Family::IPv4);
   for (unsigned n = 0; n < 9'000; ++n) {
@@ -196,7 +196,7 @@ TEST_CASE("more changes than a socket holds are not missed", "[slow]") {
   scene.check_repaired();
 }
 
-TEST_CASE("remembered clients survive a repair of the rules") {
+TEST_CASE("remembered clients survive a repair of the rules", "[quick]") {
   enter_namespace();
   Scene scene(net::Family::IPv4);
   const std::string before = run("nft -t list table ip kube-shunt | grep -c 'map affinity-'");

@@ -62,7 +62,7 @@ TEST_CASE("a large table is looked up at a restart, and what is not as it was is
   }
 }
 
-TEST_CASE("nft prints the program, and reads back what it printed") {
+TEST_CASE("nft prints the program, and reads back what it printed", "[quick]") {
   enter_namespace();
   for (const net::Family family : {net::Family::IPv4, net::Family::IPv6}) {
     World world(family);
@@ -256,7 +256,7 @@ TEST_CASE(
   CHECK(costs[0] == costs[1]);
 }
 
-TEST_CASE("a probe sees the program, single frontends, and what Services were given") {
+TEST_CASE("a probe sees the program, single frontends, and what Services were given", "[quick]") {
   enter_namespace();
   run("ip link set lo up");
   World world(net::Family::IPv4);

@@ -110,7 +110,7 @@ for mode in "$@"; do
     if [ -z "$filter" ] && [ "$every" -eq 1 ]; then
       program test_kernel '*'
     elif [ -z "$filter" ]; then
-      program test_kernel '~[slow]'
+      program test_kernel '[quick]'
     fi
   fi
   echo "cell $mode: $passed passed, $failed failed, $skipped skipped, $((SECONDS - begin)) s"
