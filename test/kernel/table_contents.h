@@ -75,14 +75,15 @@ inline TableContents table_contents(net::Family family) {
   TableReading out = read_table(family);
   for (int left = kTries; left > 0; --left) {
     const TableReading before = std::exchange(out, read_table(family));
-    if (out == before) {
-      break;
+    if (out != before) {
+      continue;
     }
+    if (!out.gap.empty()) {
+      throw std::runtime_error(out.gap);
+    }
+    return std::move(out.contents);
   }
-  if (!out.gap.empty()) {
-    throw std::runtime_error(out.gap);
-  }
-  return std::move(out.contents);
+  throw std::runtime_error("no two listings of the table agree");
 }
 
 }  // namespace shunt::test
