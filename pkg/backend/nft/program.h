@@ -7,24 +7,11 @@
 #include <cstdint>
 #include <string>
 
+#include "backend/local_detector.h"
 #include "backend/nft/ruleset.h"
 #include "net/ip_address.h"
 
 namespace shunt::backend::nft {
-
-// How traffic of local pods is recognised (spec/config.md §7).
-struct LocalDetector {
-  enum class Kind : std::uint8_t {
-    None,                  // cannot be told: nothing is masqueraded for being from outside
-    SourceRange,           // source address in the set pod-cidrs (ClusterCIDR, NodeCIDR); when that
-                           // is empty, as None
-    InputInterface,        // iifname equals `name` (BridgeInterface)
-    InputInterfacePrefix,  // iifname begins with `name` (InterfaceNamePrefix)
-  };
-  Kind kind = Kind::None;
-  std::string name;
-  bool operator==(const LocalDetector&) const = default;
-};
 
 struct ProgramSettings {
   std::uint32_t masquerade_mark = 0x4000;
