@@ -31,9 +31,10 @@ std::string to_string(const FrontendKey& key) {
 
 bool operator==(const FrontendPlan& a, const FrontendPlan& b) {
   return a.fate == b.fate && a.reach == b.reach && a.service == b.service &&
-         a.affinity == b.affinity && same_list(a.endpoints, b.endpoints) &&
-         same_list(a.local_endpoints, b.local_endpoints) && same_list(a.sources, b.sources) &&
-         same_list(a.serving, b.serving) &&
+         a.balancer == b.balancer && a.internal_local == b.internal_local &&
+         a.health_check_port == b.health_check_port && a.affinity == b.affinity &&
+         same_list(a.endpoints, b.endpoints) && same_list(a.local_endpoints, b.local_endpoints) &&
+         same_list(a.sources, b.sources) && same_list(a.serving, b.serving) &&
          (a.ipvs == b.ipvs || (a.ipvs && b.ipvs && *a.ipvs == *b.ipvs));
 }
 

@@ -72,6 +72,9 @@ struct FrontendPlan {
   std::string service;  // "ns/name:port", for people
   Reach reach = Reach::Internal;
   Fate fate = Fate::Refuse;         // of traffic from outside, for ExternalLocal
+  bool balancer = false;            // the address of a load balancer, and no externalIP
+  bool internal_local = false;      // Internal: `endpoints` was chosen by policy Local
+  net::Port health_check_port{};    // Internal: healthCheckNodePort of the Service; 0: none
   EndpointListPtr endpoints;        // null: none
   EndpointListPtr local_endpoints;  // ExternalLocal only
   std::optional<Affinity> affinity;

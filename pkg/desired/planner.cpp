@@ -120,6 +120,7 @@ class PortPlanner {
     for (const net::IpAddress& vip : port_.load_balancer_vips) {
       FrontendPlan plan = external();
       plan.sources = allowed;
+      plan.balancer = true;
       claim_address(vip, std::move(plan), out);
     }
     for (const net::IpAddress& ip : port_.external_ips) {
@@ -158,6 +159,8 @@ class PortPlanner {
     FrontendPlan plan = plan_with(Reach::Internal, port_.internal_local);
     plan.endpoints = port_.internal_local ? local_ : cluster_;
     plan.ipvs = internal_ipvs_;
+    plan.internal_local = port_.internal_local;
+    plan.health_check_port = port_.health_check_node_port;
     if (plan.affinity) {
       plan.affinity->local_policy = port_.internal_local;
     }
