@@ -34,10 +34,10 @@ bool is_known_table(std::string_view table) {
 // One table of a listing, and what becomes of kube-proxy's chains in it.
 class TableReader {
  public:
-  explicit TableReader(std::string_view table) : table_(table) {}
+  TableReader(std::string_view table, IptablesMode mode) : table_(table), mode_(mode) {}
 
   void chain(std::string_view name) {
-    if (is_kube_proxy_chain(table_, name) && is_plain(name) &&
+    if (is_leftover(table_, name, mode_) && is_plain(name) &&
         index_.try_emplace(name, chains_.size()).second) {
       chains_.push_back({name, {}, Fate::Goes});
     }
@@ -138,6 +138,7 @@ class TableReader {
   }
 
   std::string_view table_;
+  IptablesMode mode_;
   std::vector<Chain> chains_;
   std::unordered_map<std::string_view, std::size_t> index_;
   std::vector<std::pair<std::size_t, std::string_view>> roots_;  // chain, the foreign rule
@@ -170,8 +171,8 @@ std::vector<TableText> tables_of(std::string_view save) {
   return out;
 }
 
-TablePlan plan_table(const TableText& table) {
-  TableReader reader(table.name);
+TablePlan plan_table(const TableText& table, IptablesMode mode) {
+  TableReader reader(table.name, mode);
   for (const std::string_view line : table.lines) {
     if (const SaveLine read = read_save_line(line); read.kind == SaveLine::Kind::Chain) {
       reader.chain(read.name);
@@ -190,7 +191,12 @@ TablePlan plan_table(const TableText& table) {
 
 }  // namespace
 
-RemovalPlan plan_removal(std::string_view save) {
+bool is_leftover(std::string_view table, std::string_view chain, IptablesMode mode) {
+  return is_kube_proxy_chain(table, chain) &&
+         !(mode == IptablesMode::Ours && is_iptables_mode_chain(table, chain));
+}
+
+RemovalPlan plan_removal(std::string_view save, IptablesMode mode) {
   RemovalPlan out;
   std::vector<std::string_view> seen;
   for (const TableText& table : tables_of(save)) {
@@ -202,14 +208,14 @@ RemovalPlan plan_removal(std::string_view save) {
     } else if (std::ranges::find(seen, table.name) != seen.end()) {
       out.issues.push_back("table " + std::string(table.name) + " is listed twice");
     } else {
-      out.tables.push_back(plan_table(table));
+      out.tables.push_back(plan_table(table, mode));
     }
     seen.push_back(table.name);
   }
   return out;
 }
 
-bool has_kube_proxy_chain(std::string_view save) {
+bool has_kube_proxy_chain(std::string_view save, IptablesMode mode) {
   bool found = false;
   std::string_view table;
   for_each_line(save, [&](std::string_view line) {
@@ -220,7 +226,7 @@ bool has_kube_proxy_chain(std::string_view save) {
     if (read.kind == SaveLine::Kind::Table) {
       table = read.name;
     } else if (read.kind == SaveLine::Kind::Chain) {
-      found = is_kube_proxy_chain(table, read.name);
+      found = is_leftover(table, read.name, mode);
     }
   });
   return found;

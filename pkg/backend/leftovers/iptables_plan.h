@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,9 +34,14 @@ struct RemovalPlan {
   std::vector<std::string> issues;  // why a table could not be planned; it stays as it is then
 };
 
-RemovalPlan plan_removal(std::string_view save);
+// Ours: in the tables that we use ourselves in the iptables mode, its chains are ours and stay.
+enum class IptablesMode : std::uint8_t { KubeProxys, Ours };
+RemovalPlan plan_removal(std::string_view save, IptablesMode mode = IptablesMode::KubeProxys);
+
+// Whether a chain is one that would go.
+bool is_leftover(std::string_view table, std::string_view chain, IptablesMode mode);
 
 // Whether the listing has anything that plan_removal would remove or keep; cheaper.
-bool has_kube_proxy_chain(std::string_view save);
+bool has_kube_proxy_chain(std::string_view save, IptablesMode mode = IptablesMode::KubeProxys);
 
 }  // namespace shunt::backend::leftovers

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -51,15 +52,22 @@ std::optional<std::string> find_program(const std::string& name) {
   return std::nullopt;
 }
 
-// Whether a program without a variant in its name is of this one.
-bool is_of_kind(const std::string& program, Variant::Kind kind, int stop_fd) {
+// What a program says of its version; "" when it says nothing.
+std::string said_of_version(const std::string& program, int stop_fd) {
   Command command;
   command.argv = {program, "-V"};
   command.timeout = std::chrono::seconds(5);
   command.stop_fd = stop_fd;
-  const auto answer = run(command);
-  const bool nft = answer && answer->out.find("nf_tables") != std::string::npos;
-  return answer && answer->exit_code == 0 && nft == (kind == Variant::Kind::Nft);
+  auto answer = run(command);
+  return answer && answer->exit_code == 0 ? std::move(answer->out) : "";
+}
+
+bool is_nft(std::string_view said) { return said.find("nf_tables") != std::string_view::npos; }
+
+// Whether a program without a variant in its name is of this one.
+bool is_of_kind(const std::string& program, Variant::Kind kind, int stop_fd) {
+  const std::string said = said_of_version(program, stop_fd);
+  return !said.empty() && is_nft(said) == (kind == Variant::Kind::Nft);
 }
 
 std::optional<std::string> find_variant(
@@ -82,7 +90,10 @@ Result<std::string> finished(const std::string& program, Result<CommandOutput> o
     why = why.substr(0, why.find_last_not_of('\n') + 1);
     std::string what = program + " failed: ";
     what.append(why.empty() ? "exit code " + std::to_string(output->exit_code) : presentable(why));
-    return fail(Errc::Again, std::move(what));
+    // xtables' own word for "not your fault" (RESOURCE_PROBLEM).
+    constexpr int kResourceProblem = 4;
+    const bool again = output->exit_code == kResourceProblem || output->exit_code > 128;
+    return fail(again ? Errc::Again : Errc::Invalid, std::move(what));
   }
   return std::move(output->out);
 }
@@ -109,11 +120,13 @@ std::string to_string(const Variant& variant) {
   return program_stem(variant.family).append("-").append(kind_name(variant.kind));
 }
 
-Result<std::vector<std::string>> candidate_tables(Wire& wire, const Variant& variant) {
+Result<std::vector<std::string>> candidate_tables(
+    Wire& wire, const Variant& variant, IptablesMode mode) {
   if (variant.kind == Variant::Kind::Legacy) {
     return legacy_tables(variant.family);
   }
-  const auto found = wire.nft_tables_with(variant.family, is_kube_proxy_chain);
+  const auto found = wire.nft_tables_with(
+      variant.family, [mode](auto table, auto chain) { return is_leftover(table, chain, mode); });
   return found.map([](const std::set<std::string>& names) {
     return std::vector<std::string>(names.begin(), names.end());
   });
@@ -130,6 +143,41 @@ Result<IptablesTool> IptablesTool::find(const Variant& variant, int stop_fd) {
   tool.restore_ = *restore;
   tool.stop_fd_ = stop_fd;
   return tool;
+}
+
+Variant::Kind plain_variant(net::Family family) {
+  const auto plain = find_program(program_stem(family));
+  const std::string said = plain ? said_of_version(*plain, -1) : "";
+  return said.empty() || is_nft(said) ? Variant::Kind::Nft : Variant::Kind::Legacy;
+}
+
+std::optional<IptablesVersion> parse_iptables_version(std::string_view said) {
+  const std::size_t at = said.find(" v");
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  said.remove_prefix(at + 2);
+  IptablesVersion out;
+  for (unsigned* part : {&out.major, &out.minor, &out.patch}) {
+    const char* const end = said.data() + said.size();
+    const auto read = std::from_chars(said.data(), end, *part);
+    if (read.ec != std::errc()) {
+      return part == &out.patch ? std::optional(out) : std::nullopt;
+    }
+    said.remove_prefix(static_cast<std::size_t>(read.ptr - said.data()));
+    if (!said.starts_with('.')) {
+      return part == &out.major ? std::nullopt : std::optional(out);
+    }
+    said.remove_prefix(1);
+  }
+  return out;
+}
+
+Result<IptablesVersion> IptablesTool::version() const {
+  if (const auto version = parse_iptables_version(said_of_version(restore_, stop_fd_))) {
+    return *version;
+  }
+  return fail(Errc::Unsupported, restore_ + " does not say its version");
 }
 
 Result<std::string> IptablesTool::save(std::string_view table) const {

@@ -11,29 +11,19 @@ constexpr std::string_view kServicePrefixes[] = {
     "KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-FW-", "KUBE-EXT-"};
 
 constexpr std::string_view kNatChains[] = {
-    "KUBE-SERVICES",
-    "KUBE-NODEPORTS",
-    "KUBE-POSTROUTING",
-    "KUBE-MARK-MASQ",
-    "KUBE-PROXY-CANARY",
-    // of the IPVS mode
-    "KUBE-NODE-PORT",
-    "KUBE-LOAD-BALANCER"};
+    "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-MARK-MASQ"};
+constexpr std::string_view kNatChainsOfIpvs[] = {"KUBE-NODE-PORT", "KUBE-LOAD-BALANCER"};
 
 constexpr std::string_view kFilterChains[] = {
     "KUBE-SERVICES",
     "KUBE-EXTERNAL-SERVICES",
     "KUBE-FORWARD",
     "KUBE-NODEPORTS",
-    "KUBE-PROXY-FIREWALL",
-    "KUBE-PROXY-CANARY",
-    // of the IPVS mode
-    "KUBE-NODE-PORT",
-    "KUBE-SOURCE-RANGES-FIREWALL",
-    "KUBE-IPVS-FILTER",
-    "KUBE-IPVS-OUT-FILTER"};
+    "KUBE-PROXY-FIREWALL"};
+constexpr std::string_view kFilterChainsOfIpvs[] = {
+    "KUBE-NODE-PORT", "KUBE-SOURCE-RANGES-FIREWALL", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER"};
 
-constexpr std::string_view kMangleChains[] = {"KUBE-PROXY-CANARY"};
+constexpr std::string_view kCanary = "KUBE-PROXY-CANARY";  // of every table
 
 constexpr std::string_view kSets[] = {
     "KUBE-LOOP-BACK",
@@ -123,14 +113,20 @@ bool is_written_as(const Jump& jump, std::string_view rule) {
 
 }  // namespace
 
-bool is_kube_proxy_chain(std::string_view table, std::string_view chain) {
+bool is_iptables_mode_chain(std::string_view table, std::string_view chain) {
   if (table == "nat") {
     return among(kNatChains, chain) || std::ranges::any_of(kServicePrefixes, [&](auto prefix) {
              return chain.starts_with(prefix);
            });
   }
-  return (table == "filter" && among(kFilterChains, chain)) ||
-         (table == "mangle" && among(kMangleChains, chain));
+  return table == "filter" && among(kFilterChains, chain);
+}
+
+bool is_kube_proxy_chain(std::string_view table, std::string_view chain) {
+  const bool known = std::ranges::find(kTables, table) != std::end(kTables);
+  return (known && chain == kCanary) || is_iptables_mode_chain(table, chain) ||
+         (table == "nat" && among(kNatChainsOfIpvs, chain)) ||
+         (table == "filter" && among(kFilterChainsOfIpvs, chain));
 }
 
 bool is_kube_proxy_set(std::string_view name) {

@@ -17,6 +17,10 @@ inline constexpr std::string_view kTables[] = {"nat", "filter", "mangle"};
 // Chains of the iptables mode and of the IPVS mode. `table` is one of kTables.
 bool is_kube_proxy_chain(std::string_view table, std::string_view chain);
 
+// Those of the iptables mode alone, without the chain by which kube-proxy sees that tables were
+// flushed: kube-shunt has the same in its own iptables mode.
+bool is_iptables_mode_chain(std::string_view table, std::string_view chain);
+
 // Sets of the IPVS mode, of both families.
 bool is_kube_proxy_set(std::string_view name);
 

@@ -67,9 +67,13 @@ Result<std::vector<std::string>> kube_proxy_sets(Wire& wire) {
   return names;
 }
 
+IptablesMode mode_in(const Variant& variant, std::optional<Variant::Kind> ours) {
+  return variant.kind == ours ? IptablesMode::Ours : IptablesMode::KubeProxys;
+}
+
 // Whether kube-proxy has a chain there; for the legacy variant its program has to be asked.
-Result<bool> has_chains(Wire& wire, const Variant& variant) {
-  const auto tables = candidate_tables(wire, variant);
+Result<bool> has_chains(Wire& wire, const Variant& variant, IptablesMode mode) {
+  const auto tables = candidate_tables(wire, variant, mode);
   if (!tables) {
     return tl::unexpected(tables.error());
   }
@@ -85,7 +89,7 @@ Result<bool> has_chains(Wire& wire, const Variant& variant) {
     if (!text) {
       return tl::unexpected(text.error());
     }
-    if (has_kube_proxy_chain(*text)) {
+    if (has_kube_proxy_chain(*text, mode)) {
       return true;
     }
   }
@@ -113,7 +117,8 @@ class Removal {
   }
 
   void iptables(const Variant& variant) {
-    const auto tables = candidate_tables(wire_, variant);
+    const IptablesMode mode = mode_in(variant, options_.ours);
+    const auto tables = candidate_tables(wire_, variant, mode);
     if (!tables) {
       failed(to_string(variant), tables.error().what);
       return;
@@ -130,7 +135,7 @@ class Removal {
       const std::string subject = sentence(to_string(variant), table);
       Result<> done;
       for (int left = kTries; left > 0; --left) {
-        done = clean_table(*tool, table, subject);
+        done = clean_table(*tool, table, mode, subject);
         if (done || done.error().sys_errno == ECANCELED) {
           break;
         }
@@ -179,12 +184,15 @@ class Removal {
 
   // Reads, plans and writes one table; another try begins with the reading.
   Result<> clean_table(
-      const IptablesTool& tool, const std::string& table, const std::string& subject) {
+      const IptablesTool& tool,
+      const std::string& table,
+      IptablesMode mode,
+      const std::string& subject) {
     const auto text = tool.save(table);
     if (!text) {
       return tl::unexpected(text.error());
     }
-    const RemovalPlan plan = plan_removal(*text);
+    const RemovalPlan plan = plan_removal(*text, mode);
     if (!plan.issues.empty()) {
       return fail(Errc::Again, plan.issues.front());
     }
@@ -254,7 +262,7 @@ class Removal {
 
 }  // namespace
 
-Found find_kube_proxy() {
+Found find_kube_proxy(std::optional<Variant::Kind> ours) {
   Found out;
   const auto wire = Wire::open();
   if (!wire) {
@@ -269,7 +277,7 @@ Found find_kube_proxy() {
     }
   }
   for (const Variant& variant : kVariants) {
-    if (const auto chains = has_chains(**wire, variant); !chains) {
+    if (const auto chains = has_chains(**wire, variant, mode_in(variant, ours)); !chains) {
       out.unknown.push_back(sentence(to_string(variant), chains.error().what));
     } else if (*chains) {
       out.iptables = true;

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "backend/leftovers/iptables_tool.h"
 #include "base/result.h"
 
 namespace shunt::backend::leftovers {
@@ -25,8 +27,9 @@ struct Found {
   bool any() const { return nftables || iptables || ipvs; }
 };
 
-// A few milliseconds; changes nothing.
-Found find_kube_proxy();
+// A few milliseconds; changes nothing. `ours`: the variant of iptables in which kube-shunt's own
+// iptables mode works, whose chains have kube-proxy's names.
+Found find_kube_proxy(std::optional<Variant::Kind> ours = std::nullopt);
 
 struct Report {
   std::vector<std::string> removed;
@@ -41,6 +44,7 @@ struct RemovalOptions {
   // (ipvs::Withdrawal::remove_now). Without it they stay: a daemon in the nftables mode lets their
   // connections end first, and one in the IPVS mode goes on with them.
   std::function<Result<>()> remove_ipvs = nullptr;
+  std::optional<Variant::Kind> ours = std::nullopt;  // as for find_kube_proxy()
 };
 
 // Does as much as it can; a failure stops nothing else. What is written at once (a table) goes
