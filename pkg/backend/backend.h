@@ -40,6 +40,14 @@ struct Cost {
   Cost& operator+=(const Cost& more);
 };
 
+// Of iptables, of one family: rules of ours, and those that the last apply() wrote.
+struct RuleCounts {
+  std::size_t filter = 0;
+  std::size_t nat = 0;
+  std::size_t filter_written = 0;
+  std::size_t nat_written = 0;
+};
+
 struct ApplyReport {
   // Not of one frontend's making: no permission, no memory, a kernel that lacks a feature. What was
   // not applied is in `retry`, or `retry_everything` is set.
@@ -50,6 +58,7 @@ struct ApplyReport {
   std::vector<desired::FrontendKey> accepted;  // formerly set aside, now applied
   std::optional<Millis> again_in;              // apply() wants to be called again by then
   Cost cost;
+  std::optional<RuleCounts> rules;  // by the iptables back end alone
 };
 
 inline Cost& Cost::operator+=(const Cost& more) {

@@ -179,6 +179,18 @@ class Metrics::Impl {
                                 "kubeproxy_sync_proxy_rules_service_changes_total",
                                 "Cumulative proxy rules Service changes")
                                 .Add({});
+  prometheus::Family<Gauge>& iptables_total = gauge(
+      "kubeproxy_sync_proxy_rules_iptables_total",
+      "Total number of iptables rules owned by kube-proxy");
+  prometheus::Family<Gauge>& iptables_last = gauge(
+      "kubeproxy_sync_proxy_rules_iptables_last",
+      "Number of iptables rules written by kube-proxy in last sync");
+  prometheus::Family<Counter>& restore_failures = counter(
+      "kubeproxy_sync_proxy_rules_iptables_restore_failures_total",
+      "Cumulative proxy iptables restore failures");
+  prometheus::Family<Counter>& partial_restore_failures = counter(
+      "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total",
+      "Cumulative proxy iptables partial restore failures");
   prometheus::Family<Counter>& drift = counter(
       "kubeshunt_drift_repairs_total", "Foreign changes of our kernel state that were repaired");
   prometheus::Family<Counter>& unreadable = counter(
@@ -232,10 +244,27 @@ void Metrics::synced(net::Family family, const Sync& sync) {
     (sync.full ? here->full : here->partial).Observe(sync.took.count());
     if (sync.succeeded) {
       here->last.Set(unix_now());
-    } else {
+    } else if (!sync.by_iptables) {
       here->failures.Increment();
+    } else {
+      const prometheus::Labels labels = label("ip_family", net::to_string(family));
+      impl_->restore_failures.Add(labels).Increment();
+      if (!sync.full) {
+        impl_->partial_restore_failures.Add(labels).Increment();
+      }
     }
   }
+}
+
+void Metrics::iptables_rules(net::Family family, const IptablesRules& rules) {
+  const auto set = [&](const char* table, std::size_t total, std::size_t last) {
+    prometheus::Labels labels = label("ip_family", net::to_string(family));
+    labels.emplace("table", table);
+    impl_->iptables_total.Add(labels).Set(number(total));
+    impl_->iptables_last.Add(labels).Set(number(last));
+  };
+  set("filter", rules.filter, rules.filter_written);
+  set("nat", rules.nat, rules.nat_written);
 }
 
 void Metrics::queued(net::Family family) {

@@ -1,8 +1,8 @@
 // What the daemon counts, as Prometheus reads it (spec/conntrack-and-metrics.md §2).
 //
 // Names, help texts, labels and buckets of kubeproxy_* are kube-proxy's, so that dashboards go on
-// working; a metric of its other modes is not there (deploy/monitoring says which). Ours are
-// kubeshunt_*.
+// working; a metric that only some of its modes have is there in those (deploy/monitoring says
+// which). Ours are kubeshunt_*.
 //
 // Two ways in. What happens is told by a method: any thread, no string, no look-up, some ten
 // nanoseconds (but those marked as rare). What somebody else counts or knows already is asked for
@@ -95,8 +95,17 @@ class Metrics {
     Seconds took{};
     bool full = false;  // looked at everything; else at what changed
     bool succeeded = false;
+    bool by_iptables = false;  // a failure is one of iptables-restore, else one of nftables
   };
   void synced(net::Family family, const Sync& sync);
+  // In the iptables mode alone: rules of ours, and those that the last run wrote. Rare.
+  struct IptablesRules {
+    std::size_t filter = 0;
+    std::size_t nat = 0;
+    std::size_t filter_written = 0;
+    std::size_t nat_written = 0;
+  };
+  void iptables_rules(net::Family family, const IptablesRules& rules);
   void queued(net::Family family);  // a run was asked for; also once at the start
   // From the change of an endpoint (its trigger time) until it was in the data path.
   void programmed(net::Family family, Seconds latency);

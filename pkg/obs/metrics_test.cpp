@@ -80,6 +80,18 @@ TEST_CASE("kube-proxy's metrics have kube-proxy's names, types and help") {
       {"sync_proxy_rules_nftables_cleanup_failures_total",
        "counter",
        "Cumulative proxy nftables cleanup failures"},
+      {"sync_proxy_rules_iptables_total",
+       "gauge",
+       "Total number of iptables rules owned by kube-proxy"},
+      {"sync_proxy_rules_iptables_last",
+       "gauge",
+       "Number of iptables rules written by kube-proxy in last sync"},
+      {"sync_proxy_rules_iptables_restore_failures_total",
+       "counter",
+       "Cumulative proxy iptables restore failures"},
+      {"sync_proxy_rules_iptables_partial_restore_failures_total",
+       "counter",
+       "Cumulative proxy iptables partial restore failures"},
       {"conntrack_reconciler_sync_duration_seconds",
        "histogram",
        "ReconcileConntrackFlowsLatency latency in seconds"},
@@ -101,14 +113,22 @@ TEST_CASE("what is told is what is said") {
   tell_everything(metrics, Family::IPv4);
   const std::string text = metrics.text();
   const auto value = [&](const std::string& series) { return value_of(text, series); };
-  CHECK(value(R"(kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"})") == "2");
+  CHECK(value(R"(kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"})") == "3");
   CHECK(
       value(R"(kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"})") == "1");
   CHECK(
       value(R"(kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="0.001"})") ==
-      "1");
+      "2");
   CHECK(
       value(R"(kubeproxy_sync_proxy_rules_nftables_sync_failures_total{ip_family="IPv4"})") == "1");
+  for (const char* failures :
+       {"kubeproxy_sync_proxy_rules_iptables_restore_failures_total",
+        "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total"}) {
+    CHECK(value(std::string(failures) + R"({ip_family="IPv4"})") == "1");
+  }
+  const std::string rules = "kubeproxy_sync_proxy_rules_iptables_";
+  CHECK(value(rules + R"(total{ip_family="IPv4",table="nat"})") == "8");
+  CHECK(value(rules + R"(last{ip_family="IPv4",table="filter"})") == "1");
   CHECK(value("kubeproxy_sync_proxy_rules_endpoint_changes_total") == "2");
   CHECK(value("kubeproxy_sync_proxy_rules_endpoint_changes_pending") == "0");
   CHECK(

@@ -28,6 +28,8 @@ inline Suppliers sample_suppliers() {
 }
 
 inline void tell_everything(Metrics& metrics, net::Family family) {
+  metrics.iptables_rules(family, {5, 8, 1, 2});
+  metrics.synced(family, {Seconds(0.001), false, false, true});
   metrics.queued(family);
   metrics.service_changes(1);
   metrics.endpoint_changes(2);

@@ -26,6 +26,7 @@ struct RunReport {
   std::chrono::nanoseconds duration{};
   backend::Cost cost;
   WithoutLocal without_local;  // as of this run
+  std::optional<backend::RuleCounts> rules;
 };
 
 class Observer {

@@ -265,7 +265,8 @@ backend::ApplyReport SyncLoop::apply_measured(Pipeline& pipeline, const backend:
        delta.everything || !synced_,
        Clock::now() - before,
        report.cost,
-       pipeline.without_local_sum});
+       pipeline.without_local_sum,
+       report.rules});
   return report;
 }
 
