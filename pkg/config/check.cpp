@@ -279,12 +279,12 @@ void Checker::node_ports() {
       }
     }
   }
-  const auto own = settings_.find("kubeShunt.localhostNodePorts");
-  o_.localhost_node_ports = own != settings_.end()
-                                ? std::get<bool>(own->second)
-                                : o_.mode != Mode::Nftables && o_.mode != Mode::Ipvs &&
-                                      yes("iptables.localhostNodePorts") &&
-                                      reach_ipv4_loopback(addresses);
+  if (const auto own = settings_.find("kubeShunt.localhostNodePorts"); own != settings_.end()) {
+    o_.localhost_node_ports = std::get<bool>(own->second);
+  } else if (yes("iptables.localhostNodePorts") && reach_ipv4_loopback(addresses)) {
+    o_.localhost_node_ports = o_.mode == Mode::Auto;
+    o_.route_localnet = o_.mode == Mode::Iptables;
+  }
 }
 
 std::optional<net::SocketAddress> Checker::server(std::string_view path) {
@@ -359,6 +359,12 @@ void Checker::ipvs() {
 }
 
 void Checker::own() {
+  const std::string& variant = text("kubeShunt.iptablesVariant");
+  if (variant == "nft" || variant == "legacy") {
+    o_.iptables_variant = variant == "nft" ? IptablesVariant::Nft : IptablesVariant::Legacy;
+  } else if (variant != "auto") {
+    wrong("kubeShunt.iptablesVariant", quoted(variant) + " is not one of auto, nft, legacy");
+  }
   o_.status_socket = text("kubeShunt.statusSocket");
   o_.watch_stall_timeout = duration<Millis>("kubeShunt.watchStallTimeout", false);
   o_.manifests = text("kubeShunt.manifests");

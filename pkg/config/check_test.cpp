@@ -70,6 +70,7 @@ TEST_CASE("a value that breaks a rule is refused by the name of its field") {
       {"logging: {options: {text: {infoBufferSize: 64Ki}}}", "logging.options.text.infoBufferSize"},
       {"kubeShunt: {watchStallTimeout: -1s}", "kubeShunt.watchStallTimeout"},
       {"kubeShunt: {serviceMetricsLimit: -1}", "kubeShunt.serviceMetricsLimit"},
+      {"kubeShunt: {iptablesVariant: both}", "kubeShunt.iptablesVariant"},
       {"kubeShunt: {readyzMaxContactAge: -1s}", "kubeShunt.readyzMaxContactAge"},
       {"mode: ipvs\nipvs: {tcpTimeout: -1s}", "ipvs.tcpTimeout"},
       {"mode: ipvs\nipvs: {tcpFinTimeout: -1s}", "ipvs.tcpFinTimeout"},
@@ -233,7 +234,13 @@ TEST_CASE("NodePorts are on localhost by an empty mode and its addresses, or as 
   const struct {
     const char* fields;
     bool on;
+    bool by_rules = false;
   } cases[] = {
+      {"mode: iptables\n", false, true},
+      {"mode: iptables\nnodePortAddresses: [10.80.0.0/24]\n", false},
+      {"mode: iptables\niptables: {localhostNodePorts: false}\n", false},
+      {"mode: iptables\nkubeShunt: {localhostNodePorts: true}\n", true},
+      {"mode: iptables\nkubeShunt: {localhostNodePorts: false}\n", false},
       {"mode: \"\"\n", true},
       {"iptables: {localhostNodePorts: false}\n", false},
       {"nodePortAddresses: [10.80.0.0/24]\n", false},
@@ -257,6 +264,7 @@ TEST_CASE("NodePorts are on localhost by an empty mode and its addresses, or as 
       const auto got = load_fields(c.fields);
       REQUIRE(got);
       CHECK(got->localhost_node_ports == c.on);
+      CHECK(got->route_localnet == c.by_rules);
     }
   }
 }
@@ -270,11 +278,17 @@ TEST_CASE("the sync loop is told where NodePorts answer as ranges") {
   CHECK(NodePortAddresses{Kind::Ranges, some}.or_none_for_primary() == some);
 }
 
-TEST_CASE("iptables is understood, and refused for now") {
-  const auto got = load_fields("mode: iptables\n");
-  REQUIRE_FALSE(got);
-  CHECK(got.error().code == Errc::Unsupported);
-  CHECK(has(got.error().what, "mode: \"iptables\" is not built yet"));
+TEST_CASE("mode iptables has its section, and a variant that can be named") {
+  const auto plain = load_fields("mode: iptables\niptables: {masqueradeBit: 12, syncPeriod: 7s}\n");
+  REQUIRE(plain);
+  CHECK(plain->mode == Mode::Iptables);
+  CHECK(plain->iptables_variant == IptablesVariant::Auto);
+  CHECK(plain->masquerade_bit == 12);
+  CHECK(plain->sync_period == Millis(7'000));
+  CHECK(plain->route_localnet);
+  const auto named = load_fields("mode: iptables\nkubeShunt: {iptablesVariant: legacy}\n");
+  REQUIRE(named);
+  CHECK(named->iptables_variant == IptablesVariant::Legacy);
 }
 
 TEST_CASE("the back end follows the mode, and for an empty one the kernel") {
@@ -284,7 +298,7 @@ TEST_CASE("the back end follows the mode, and for an empty one the kernel") {
     CHECK(decide_mode(Mode::Nftables, true, has_ipvs).available);
     const auto old_kernel = decide_mode(Mode::Auto, false, has_ipvs);
     CHECK(old_kernel.back_end == BackEnd::Iptables);
-    CHECK_FALSE(old_kernel.available);
+    CHECK(old_kernel.available);
     CHECK(has(old_kernel.why, "nf_tables"));
     CHECK_FALSE(decide_mode(Mode::Nftables, false, has_ipvs).available);
     CHECK(decide_mode(Mode::Iptables, true, has_ipvs).back_end == BackEnd::Iptables);

@@ -33,12 +33,12 @@ constexpr Field kFields[] = {
   {"bindAddressHardFail", "bind-address-hard-fail", Bool, "false", Itself, WithoutFile, Honoured, "an address that cannot be bound ends the daemon; else it is tried again"},
   {"enableProfiling", "profiling", Bool, "false", Itself, WithoutFile, Honoured, "/debug on the metrics address, as far as there is any"},
   {"showHiddenMetricsForVersion", "show-hidden-metrics-for-version", String, "", Itself, WithoutFile, Warned, "we hide no metrics; must be empty or the previous minor version, 1.35"},
-  {"mode", "proxy-mode", String, "", Itself, WithoutFile, Honoured, "nftables or ipvs. Empty: nftables with the settings of an iptables-mode user. iptables is refused: it is not built yet"},
-  {"iptables.masqueradeBit", "iptables-masquerade-bit", Int, "14", Itself, WithoutFile, Honoured, "bit of the packet mark for masquerading; with an empty mode and with ipvs"},
-  {"iptables.masqueradeAll", "masquerade-all", Bool, "false", Itself, WithoutFile, Honoured, "masquerade all traffic to ClusterIPs; with an empty mode and with ipvs"},
-  {"iptables.localhostNodePorts", "iptables-localhost-nodeports", Bool, "true", Itself, WithoutFile, Honoured, "NodePorts on localhost; with an empty mode, and when nodePortAddresses reach IPv4 loopback"},
-  {"iptables.syncPeriod", "iptables-sync-period", Duration, "30s", Default, WithoutFile, Honoured, "how often what the kernel refused is tried again; with an empty mode"},
-  {"iptables.minSyncPeriod", "iptables-min-sync-period", Duration, "0s", Itself, WithoutFile, Honoured, "shortest time between two runs; with an empty mode. kube-proxy's default is 1s; here a run costs what changed"},
+  {"mode", "proxy-mode", String, "", Itself, WithoutFile, Honoured, "nftables, ipvs or iptables. Empty: nftables with the settings of an iptables-mode user, or iptables where the kernel has no nf_tables"},
+  {"iptables.masqueradeBit", "iptables-masquerade-bit", Int, "14", Itself, WithoutFile, Honoured, "bit of the packet mark for masquerading; with an empty mode, with iptables and with ipvs"},
+  {"iptables.masqueradeAll", "masquerade-all", Bool, "false", Itself, WithoutFile, Honoured, "masquerade all traffic to ClusterIPs; with an empty mode, with iptables and with ipvs"},
+  {"iptables.localhostNodePorts", "iptables-localhost-nodeports", Bool, "true", Itself, WithoutFile, Honoured, "NodePorts on 127.0.0.1, when nodePortAddresses reach it: with iptables by route_localnet and kube-proxy's rules, with an empty mode by a relay that needs neither"},
+  {"iptables.syncPeriod", "iptables-sync-period", Duration, "30s", Default, WithoutFile, Honoured, "how often what the kernel refused is tried again, and in mode iptables all rules are compared; with an empty mode and with iptables"},
+  {"iptables.minSyncPeriod", "iptables-min-sync-period", Duration, "0s", Itself, WithoutFile, Honoured, "shortest time between two runs; with an empty mode and with iptables. kube-proxy's default is 1s; here a run costs what changed"},
   {"ipvs.syncPeriod", "ipvs-sync-period", Duration, "30s", Default, WithoutFile, Honoured, "how often what the kernel refused is tried again; with mode ipvs"},
   {"ipvs.minSyncPeriod", "ipvs-min-sync-period", Duration, "0s", Itself, WithoutFile, Honoured, "shortest time between two runs; with mode ipvs"},
   {"ipvs.scheduler", "ipvs-scheduler", String, "rr", Default, WithoutFile, Honoured, "how IPVS chooses an endpoint: rr, wrr, lc, wlc, sh, mh, sed, nq, dh, lblc, lblcr or another one that the kernel has"},
@@ -60,7 +60,7 @@ constexpr Field kFields[] = {
   {"detectLocal.bridgeInterface", "pod-bridge-interface", String, "", Itself, WithoutFile, Honoured, "the bridge of BridgeInterface"},
   {"detectLocal.interfaceNamePrefix", "pod-interface-name-prefix", String, "", Itself, WithoutFile, Honoured, "the prefix of InterfaceNamePrefix"},
   {"clusterCIDR", "cluster-cidr", String, "", Itself, WithoutFile, Honoured, "ranges of the pods, one of each family, with a comma between"},
-  {"nodePortAddresses", "nodeport-addresses", List, "", Itself, WithoutFile, Honoured, "ranges of the node's addresses that serve NodePorts, or the word primary. Without any: primary with mode nftables, all local addresses with an empty mode and with ipvs"},
+  {"nodePortAddresses", "nodeport-addresses", List, "", Itself, WithoutFile, Honoured, "ranges of the node's addresses that serve NodePorts, or the word primary. Without any: primary with mode nftables, all local addresses with an empty mode, with iptables and with ipvs"},
   {"oomScoreAdj", "oom-score-adj", Int, "-999", Itself, WithoutFile, Honoured, "how unlikely the kernel ends the daemon when memory is short; -1000 to 1000"},
   {"conntrack.maxPerCore", "conntrack-max-per-core", Int, "32768", Itself, WithoutFile, Honoured, "connections tracked per CPU; 0 leaves the limit and ignores conntrack.min"},
   {"conntrack.min", "conntrack-min", Int, "131072", Itself, WithoutFile, Honoured, "connections tracked at least"},
@@ -73,7 +73,8 @@ constexpr Field kFields[] = {
   {"portRange", "", String, "", Itself, WithoutFile, Warned, "without effect in kube-proxy, too"},
   {"windowsRunAsService", "", Bool, "false", Itself, WithoutFile, Warned, "Windows only"},
 
-  {"kubeShunt.localhostNodePorts", "", Bool, "", Itself, Always, Honoured, "NodePorts on localhost, by a relay; given, it counts in every mode. Unset: as iptables.localhostNodePorts with an empty mode, else false"},
+  {"kubeShunt.iptablesVariant", "iptables-variant", String, "auto", Itself, Always, Honoured, "which iptables mode iptables uses: nft, legacy, or auto for that of the kubelet and most others on the host"},
+  {"kubeShunt.localhostNodePorts", "", Bool, "", Itself, Always, Honoured, "NodePorts on localhost, by a relay; given, it counts in every mode, and with iptables no route_localnet is used. Unset: as iptables.localhostNodePorts with an empty mode, else false"},
   {"kubeShunt.statusSocket", "status-socket", String, "", Itself, Always, Honoured, "Unix socket that tells the state of the daemon as JSON"},
   {"kubeShunt.watchStallTimeout", "watch-stall-timeout", Duration, "2m", Default, Always, Honoured, "a watch from which nothing came for this long is replaced"},
   {"kubeShunt.manifests", "manifests", String, "", Itself, Always, Honoured, "directory of manifests to serve instead of an API server's objects"},
@@ -179,20 +180,12 @@ std::string fields_page() {
   for (const Field& field : kFields) {
     append_row(page, field);
   }
-  page +=
-      "\n## Refused\n\nValues of kube-proxy's that are understood, and with which the daemon does "
-      "not start:\n\n";
-  for (const Mode mode : {Mode::Iptables, Mode::Ipvs}) {
-    if (const ModeDecision decision = decide_mode(mode, true, true); !decision.available) {
-      page += "- " + decision.why + "\n";
-    }
-  }
   return page;
 }
 
 std::string help() {
   std::string text =
-      "Makes Kubernetes Services work on this node, through nftables or IPVS.\n\n"
+      "Makes Kubernetes Services work on this node, through nftables, IPVS or iptables.\n\n"
       "Usage: kube-shunt [flags]\n\n";
   for (const Field& field : kFields) {
     if (field.flag.empty() || find_flag(field.flag) != &field) {

@@ -38,9 +38,8 @@ ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables, bool kernel
       }
       return {
           BackEnd::Iptables,
-          false,
-          "iptables, since no mode is configured and the kernel has no nf_tables; but iptables is "
-          "not built yet, so a kernel with nf_tables is needed"};
+          true,
+          "iptables, since no mode is configured and the kernel has no nf_tables"};
     case Mode::Nftables:
       return {
           BackEnd::Nftables,
@@ -48,12 +47,7 @@ ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables, bool kernel
           kernel_has_nf_tables ? "nftables, as configured"
                                : "nftables, as configured; but the kernel has no nf_tables"};
     case Mode::Iptables:
-      return {
-          BackEnd::Iptables,
-          false,
-          "mode: \"iptables\" is not built yet; \"nftables\" and \"ipvs\" are, and so is an empty "
-          "mode, "
-          "which is nftables with the settings of the iptables section"};
+      return {BackEnd::Iptables, true, "iptables, as configured"};
     case Mode::Ipvs:
       return decide_ipvs(kernel_has_nf_tables, kernel_has_ipvs);
   }

@@ -25,6 +25,10 @@ struct ModeDecision {
   std::string why;         // a sentence for the log: which, and for what reason
 };
 
+// Which of the two variants of iptables the iptables mode works with: that of the kubelet and most
+// others on the host, or one by name.
+enum class IptablesVariant : std::uint8_t { Auto, Nft, Legacy };
+
 // Pure. The IPVS mode needs nf_tables as well: IPVS only balances, and masquerading, source ranges
 // and refusals are rules.
 ModeDecision decide_mode(Mode configured, bool kernel_has_nf_tables, bool kernel_has_ipvs);

@@ -53,15 +53,13 @@ Result<Options> evaluate(const Settings& flags, const std::optional<std::string>
     return tl::unexpected(refused(checked.violations));
   }
   Options options = std::move(checked.options);
-  // What the kernel has shows at start; what no kernel can help is refused here, so that a reload
-  // does not stop a daemon that runs.
-  if (const auto decision = decide_mode(options.mode, true, true); !decision.available) {
-    return fail(Errc::Unsupported, decision.why);
-  }
   options.config_text = text.value_or("");
   options.warnings = std::move(assembled.warnings);
   options.warnings.insert(options.warnings.end(), checked.warnings.begin(), checked.warnings.end());
-  assembled.settings.insert_or_assign("kubeShunt.localhostNodePorts", options.localhost_node_ports);
+  if (!options.route_localnet) {  // which is what it is because nobody has said anything
+    assembled.settings.insert_or_assign(
+        "kubeShunt.localhostNodePorts", options.localhost_node_ports);
+  }
   options.effective_yaml = as_yaml(assembled.settings);
   options.configz = as_configz(assembled.settings);
   options.effective = as_texts(assembled.settings);

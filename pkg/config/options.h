@@ -118,11 +118,14 @@ struct Options {
   bool cleanup_kube_proxy = false;
 
   // Our own.
-  bool localhost_node_ports = false;    // resolved: kubeShunt.localhostNodePorts or as by the mode
-  std::string status_socket;            // "" for none
-  Millis watch_stall_timeout{120'000};  // a watch without a byte for this long is replaced
-  std::string manifests;                // directory: standalone, no API server; "" for none
-  std::string snapshot;                 // path of the last-known-good file; "" for none
+  IptablesVariant iptables_variant = IptablesVariant::Auto;
+  bool localhost_node_ports =
+      false;                    // by the relay: kubeShunt.localhostNodePorts, or by an empty mode
+  bool route_localnet = false;  // by rules, as kube-proxy's iptables mode, in that mode
+  std::string status_socket;    // "" for none
+  Millis watch_stall_timeout{120'000};         // a watch without a byte for this long is replaced
+  std::string manifests;                       // directory: standalone, no API server; "" for none
+  std::string snapshot;                        // path of the last-known-good file; "" for none
   std::int32_t service_metrics_limit = 1'000;  // 0: none
   Millis readyz_max_contact_age{600'000};
 
