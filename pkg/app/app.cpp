@@ -47,7 +47,7 @@ std::string program_file() {
   return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : "kube-shunt";
 }
 
-Result<> look_at_node(const config::Options& options) {
+Result<config::Mode> look_at_node(const config::Options& options) {
   const Facts facts = gather_facts(options.mode);
   for (const Finding& finding : preflight(facts)) {
     if (finding.fatal) {
@@ -76,8 +76,8 @@ Result<> set_up_node(const config::Options& options) {
 
 }  // namespace
 
-Result<> run(const config::Invocation& invocation) {
-  const config::Options& options = invocation.options;
+Result<> run(config::Invocation invocation) {
+  config::Options& options = invocation.options;
   auto signals = take_over_signals();
   if (!signals) {
     return tl::unexpected(signals.error());
@@ -97,15 +97,17 @@ Result<> run(const config::Invocation& invocation) {
   if (options.cleanup || options.cleanup_kube_proxy) {
     return clean_up(options);
   }
-  if (auto looked = look_at_node(options); !looked) {
-    return looked;
+  const auto mode = look_at_node(options);
+  if (!mode) {
+    return tl::unexpected(mode.error());
   }
+  options.mode = *mode;
   if (options.init_only) {
     return set_up_node(options);
   }
   warn_of(set_up_kernel(options));
   set_oom_score_adj(options.oom_score_adj);
-  return Supervisor(invocation, std::move(process)).run();
+  return Supervisor(std::move(invocation), std::move(process)).run();
 }
 
 }  // namespace shunt::app

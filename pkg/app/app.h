@@ -8,6 +8,6 @@
 namespace shunt::app {
 
 // On the main thread, before there is another one.
-Result<> run(const config::Invocation& invocation);
+Result<> run(config::Invocation invocation);
 
 }  // namespace shunt::app

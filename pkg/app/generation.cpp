@@ -36,8 +36,7 @@ nlohmann::json to_json(const backend::conntrack::Counters& counters) {
 }
 
 // "ns/name:port", as a plan names it.
-obs::Suppliers::Connections to_metric(
-    const backend::nft::Probe::Connections& one, net::Family family) {
+obs::Suppliers::Connections to_metric(const backend::Probe::Connections& one, net::Family family) {
   obs::Suppliers::Connections out;
   const std::size_t slash = std::min(one.service.find('/'), one.service.size());
   const std::size_t colon = std::min(one.service.find(':', slash), one.service.size());

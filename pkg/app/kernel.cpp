@@ -1,5 +1,6 @@
 #include "app/kernel.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -11,9 +12,14 @@
 #include <utility>
 
 #include "backend/conntrack/wire.h"
+#include "backend/iptables/iptables_backend.h"
+#include "backend/iptables/probe.h"
+#include "backend/iptables/variant.h"
 #include "backend/ipvs/ipvs_backend.h"
 #include "backend/leftovers/leftovers.h"
+#include "backend/leftovers/wire.h"
 #include "backend/nft/nft_backend.h"
+#include "backend/nft/probe.h"
 #include "backend/nft/wire.h"
 #include "base/log.h"
 #include "netlink/delivery_rule.h"
@@ -43,29 +49,86 @@ std::uint32_t local_mark(const config::Options& options) {
   return 1U << (options.masquerade_bit == kBit ? kBit - 1 : kBit);
 }
 
+backend::LocalDetector detector(const config::Options& options) {
+  using Kind = backend::LocalDetector::Kind;
+  switch (options.detect_local) {
+    case DetectLocalMode::ClusterCidr:
+    case DetectLocalMode::NodeCidr:
+      return {Kind::SourceRange, {}};
+    case DetectLocalMode::BridgeInterface:
+      return {Kind::InputInterface, options.bridge_interface};
+    case DetectLocalMode::InterfaceNamePrefix:
+      return {Kind::InputInterfacePrefix, options.interface_name_prefix};
+  }
+  return {};
+}
+
 backend::nft::ProgramSettings program_settings(const config::Options& options) {
-  using Kind = backend::nft::LocalDetector::Kind;
   backend::nft::ProgramSettings settings;
   settings.local_mark = options.mode == config::Mode::Ipvs ? local_mark(options) : 0;
   settings.masquerade_mark = 1U << options.masquerade_bit;
   settings.masquerade_all = options.masquerade_all;
   settings.drop_invalid = !options.conntrack.tcp_be_liberal;
-  switch (options.detect_local) {
-    case DetectLocalMode::ClusterCidr:
-    case DetectLocalMode::NodeCidr:
-      settings.detector = {Kind::SourceRange, {}};
-      break;
-    case DetectLocalMode::BridgeInterface:
-      settings.detector = {Kind::InputInterface, options.bridge_interface};
-      break;
-    case DetectLocalMode::InterfaceNamePrefix:
-      settings.detector = {Kind::InputInterfacePrefix, options.interface_name_prefix};
-      break;
-  }
+  settings.detector = detector(options);
   return settings;
 }
 
+backend::iptables::FrameSettings frame_settings(
+    const config::Options& options, net::Family family) {
+  return {
+      family,
+      1U << options.masquerade_bit,
+      !options.conntrack.tcp_be_liberal,
+      options.route_localnet && family == net::Family::IPv4};
+}
+
+// Which iptables the iptables mode works with, and why.
+Result<backend::iptables::Choice> choose_iptables(const config::Options& options) {
+  using backend::iptables::VariantKind;
+  if (options.iptables_variant != config::IptablesVariant::Auto) {
+    const bool nft = options.iptables_variant == config::IptablesVariant::Nft;
+    return backend::iptables::Choice{
+        nft ? VariantKind::Nft : VariantKind::Legacy,
+        nft ? "the nft variant: as configured" : "the legacy variant: as configured"};
+  }
+  const auto evidence = backend::iptables::gather_evidence();
+  if (!evidence) {
+    return fail(
+        "cannot tell which iptables this host uses (kubeShunt.iptablesVariant can say it)",
+        evidence.error());
+  }
+  return backend::iptables::choose_variant(*evidence);
+}
+
+Result<std::vector<sync::FamilyBackend>> make_iptables_backends(const config::Options& options) {
+  const auto choice = choose_iptables(options);
+  if (!choice) {
+    return tl::unexpected(choice.error());
+  }
+  log::info("iptables chosen", {kv("why", choice->why)});
+  std::vector<sync::FamilyBackend> backends;
+  for (const net::Family family : families_of_host()) {
+    auto tables = backend::iptables::open_tables(choice->kind, family);
+    if (!tables) {
+      return tl::unexpected(tables.error());
+    }
+    backends.push_back(
+        {family,
+         std::make_unique<backend::iptables::IptablesBackend>(
+             backend::iptables::Settings{
+                 frame_settings(options, family),
+                 detector(options),
+                 options.masquerade_all,
+                 options.sync_period},
+             std::move(*tables))});
+  }
+  return backends;
+}
+
 Result<std::vector<sync::FamilyBackend>> make_backends(const config::Options& options) {
+  if (options.mode == config::Mode::Iptables) {
+    return make_iptables_backends(options);
+  }
   const std::vector<net::Family> families = families_of_host();
   using Transport = std::unique_ptr<backend::nft::KernelTransport>;
   std::vector<Transport> transports;  // two a family
@@ -131,6 +194,22 @@ void say(const std::vector<std::string>& whats, log::Level level, const char* me
   }
 }
 
+// Those of the nftables mode and of the IPVS mode, in a mode that has others.
+void remove_own_tables() {
+  auto wire = backend::leftovers::Wire::open();
+  for (const net::Family family : families_of_host()) {
+    const auto gone =
+        wire ? (*wire)->delete_nft_table(family, "kube-shunt") : tl::unexpected(wire.error());
+    if (!gone) {
+      log::error(
+          "the table of another mode could not be removed",
+          {kv("family", net::to_string(family)), kv("error", gone.error().what)});
+    } else if (*gone) {
+      log::info("removed the table of another mode", {kv("family", net::to_string(family))});
+    }
+  }
+}
+
 // True when nothing failed.
 bool remove_leftovers(const backend::leftovers::RemovalOptions& how) {
   const auto report = backend::leftovers::remove_kube_proxy(how);
@@ -169,6 +248,23 @@ Result<Kernel> open_kernel(
 
 Result<Probes> open_probes(const config::Options& options) {
   Probes probes;
+  if (options.mode == config::Mode::Iptables) {
+    const auto choice = choose_iptables(options);
+    if (!choice) {
+      return tl::unexpected(choice.error());
+    }
+    for (const net::Family family : families_of_host()) {
+      auto tables = backend::iptables::open_tables(choice->kind, family);
+      if (!tables) {
+        return tl::unexpected(tables.error());
+      }
+      probes.emplace(
+          family,
+          std::make_unique<backend::iptables::Probe>(
+              frame_settings(options, family), std::move(*tables)));
+    }
+    return probes;
+  }
   for (const net::Family family : families_of_host()) {
     auto probe = backend::nft::Probe::open(family, program_settings(options));
     if (!probe) {
@@ -185,17 +281,29 @@ Result<> clean_up(const config::Options& options) {
     failures.append(failures.empty() ? "" : "; ").append(what);
   };
   if (options.cleanup) {
-    config::Options tables = options;  // the table of either mode
-    tables.mode = config::Mode::Nftables;
-    auto backends = make_backends(tables);
-    if (!backends) {
-      return tl::unexpected(backends.error());
+    // The nftables table is that of two modes; chains of iptables have kube-proxy's names, and are
+    // ours where that is the mode.
+    std::vector<config::Mode> modes{config::Mode::Nftables};
+    if (options.mode == config::Mode::Iptables) {
+      modes.push_back(config::Mode::Iptables);
     }
-    for (const sync::FamilyBackend& one : *backends) {
-      if (auto done = one.backend->cleanup(); !done) {
-        note(std::string(net::to_string(one.family)) + " table: " + done.error().what);
-      } else {
-        log::info("nothing of ours is left", {kv("family", net::to_string(one.family))});
+    for (const config::Mode mode : modes) {
+      config::Options one_mode = options;
+      one_mode.mode = mode;
+      auto backends = make_backends(one_mode);
+      if (!backends) {
+        note(backends.error().what);
+        continue;
+      }
+      const auto name = config::name_of_back_end(mode);
+      for (const sync::FamilyBackend& one : *backends) {
+        if (auto done = one.backend->cleanup(); !done) {
+          note(fmt::format("{}, {}: {}", name, net::to_string(one.family), done.error().what));
+        } else {
+          log::info(
+              "nothing of ours is left",
+              {kv("back_end", name), kv("family", net::to_string(one.family))});
+        }
       }
     }
     if (has_ipvs_of_ours()) {
@@ -208,7 +316,7 @@ Result<> clean_up(const config::Options& options) {
     }
   }
   const auto end_ipvs = [&] { return remove_ipvs(options); };
-  if (options.cleanup_kube_proxy && !remove_leftovers({-1, end_ipvs})) {
+  if (options.cleanup_kube_proxy && !remove_leftovers({-1, end_ipvs, {}})) {
     note("something of kube-proxy could not be removed");
   }
   if (!failures.empty()) {
@@ -217,8 +325,15 @@ Result<> clean_up(const config::Options& options) {
   return {};
 }
 
-void take_over_from_kube_proxy(int stop_fd) {
-  const auto found = backend::leftovers::find_kube_proxy();
+void take_over(const config::Options& options, int stop_fd) {
+  std::optional<backend::iptables::VariantKind> ours;
+  if (options.mode == config::Mode::Iptables) {
+    if (const auto choice = choose_iptables(options)) {
+      ours = choice->kind;
+    }
+    remove_own_tables();
+  }
+  const auto found = backend::leftovers::find_kube_proxy(ours);
   say(found.unknown, log::Level::Debug, "cannot tell whether kube-proxy left something");
   if (!found.any()) {
     return;
@@ -226,7 +341,7 @@ void take_over_from_kube_proxy(int stop_fd) {
   log::info(
       "kube-proxy has rules on this node, ours take over",
       {kv("nftables", found.nftables), kv("iptables", found.iptables), kv("ipvs", found.ipvs)});
-  (void)remove_leftovers({stop_fd, {}});  // it has said what
+  (void)remove_leftovers({stop_fd, {}, ours});  // it has said what
 }
 
 std::unique_ptr<Withdrawal> begin_withdrawal(const config::Options& options) {

@@ -9,7 +9,7 @@
 
 #include "backend/conntrack/reconciler.h"
 #include "backend/ipvs/withdrawal.h"
-#include "backend/nft/probe.h"
+#include "backend/probe.h"
 #include "base/result.h"
 #include "config/options.h"
 #include "sync/sync_loop.h"
@@ -27,16 +27,16 @@ std::vector<net::Family> families_of_host();
 Result<Kernel> open_kernel(
     const config::Options& options, backend::conntrack::Reconciler::OnPass on_pass);
 
-using Probes = std::map<net::Family, std::unique_ptr<backend::nft::Probe>>;
+using Probes = std::map<net::Family, std::unique_ptr<backend::Probe>>;
 Result<Probes> open_probes(const config::Options& options);
 
 // --cleanup: every table of ours, of both families, and the snapshot; --cleanup-kube-proxy: what
 // kube-proxy left. Does as much as it can; the error names what it could not.
 Result<> clean_up(const config::Options& options);
 
-// Removes kube-proxy's rules if there are any, once ours are in force, and says what went. Blocks
-// for as long as iptables takes; `stop_fd` ends it.
-void take_over_from_kube_proxy(int stop_fd);
+// Removes kube-proxy's rules if there are any, and ours of another mode, once those of this mode
+// are in force, and says what went. Blocks for as long as iptables takes; `stop_fd` ends it.
+void take_over(const config::Options& options, int stop_fd);
 
 // IPVS balanced here, for kube-proxy or for us, and is not to any more: before anything else is
 // written its connections are secured. Null when there is nothing of the kind, or IPVS goes on.

@@ -87,6 +87,13 @@ std::vector<UnwrittenSetting> set_up_kernel(const config::Options& options) {
     const auto more = set_up_ipvs(options.ipvs);
     unwritten.insert(unwritten.end(), more.begin(), more.end());
   }
+  if (options.route_localnet) {
+    write_setting(
+        unwritten,
+        "/proc/sys/net/ipv4/conf/all/route_localnet",
+        1,
+        "give kubeShunt.localhostNodePorts, true for a relay or false for none");
+  }
   return unwritten;
 }
 

@@ -135,7 +135,7 @@ std::vector<Finding> preflight(const Facts& facts) {
   return findings;
 }
 
-Result<> judge_settings(const config::Options& options, const Facts& facts) {
+Result<config::Mode> judge_settings(const config::Options& options, const Facts& facts) {
   const auto decision =
       config::decide_mode(options.mode, facts.nf_tables.value_or(true), facts.ipvs.value_or(true));
   if (!decision.available) {
@@ -162,7 +162,7 @@ Result<> judge_settings(const config::Options& options, const Facts& facts) {
     }
     log::warn("configuration", {log::kv("what", doubt.what)});
   }
-  return {};
+  return decision.back_end == config::BackEnd::Iptables ? config::Mode::Iptables : options.mode;
 }
 
 Facts gather_facts(config::Mode mode, const std::string& root) {

@@ -34,8 +34,9 @@ struct Finding {
 std::vector<Finding> preflight(const Facts& facts);
 
 // What makes no sense together on this host is an error, or a warning in the log. At start and for
-// each configuration that is read later.
-Result<> judge_settings(const config::Options& options, const Facts& facts);
+// each configuration that is read later. Answers with the mode to run in: where none is configured,
+// that follows the kernel.
+Result<config::Mode> judge_settings(const config::Options& options, const Facts& facts);
 
 // Reads /proc and asks the kernel. `root` is put before /proc.
 Facts gather_facts(config::Mode mode, const std::string& root = "");

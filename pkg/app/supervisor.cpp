@@ -275,7 +275,7 @@ bool Supervisor::take_signals() {
 
 void Supervisor::reload(const char* why) {
   process_.service_manager.reloading();
-  const auto next = config::load(invocation_.line);
+  auto next = config::load(invocation_.line);
   Result<> done;
   if (!next) {
     done = tl::unexpected(next.error());
@@ -290,6 +290,8 @@ void Supervisor::reload(const char* why) {
     }
     if (rebuilds) {
       done = rebuild(*next);
+    } else {
+      next->mode = options_.mode;  // which the kernel had a say in
     }
     if (done) {
       log::set_format(next->log_format);
@@ -308,10 +310,12 @@ void Supervisor::reload(const char* why) {
   process_.service_manager.ready(done ? "in sync" : "the configuration was refused");
 }
 
-Result<> Supervisor::rebuild(const config::Options& next) {
-  if (auto judged = judge_settings(next, gather_facts(next.mode)); !judged) {
-    return judged;
+Result<> Supervisor::rebuild(config::Options& next) {
+  const auto mode = judge_settings(next, gather_facts(next.mode));
+  if (!mode) {
+    return tl::unexpected(mode.error());
   }
+  next.mode = *mode;
   auto generation = make_generation(next);
   if (!generation) {
     drop_relay(options_);  // the generation that runs has none
@@ -321,6 +325,9 @@ Result<> Supervisor::rebuild(const config::Options& next) {
   warn_of(set_up_kernel(next));
   set_oom_score_adj(next.oom_score_adj);
   end_take_over();
+  // In the iptables mode it may be another variant from now on, whatever the options say.
+  taken_over_ = taken_over_ && next.mode == generation_->options().mode &&
+                next.mode != config::Mode::Iptables;
   stop_generation();
   drop_relay(next);
   start(std::move(*generation));
@@ -380,10 +387,10 @@ void Supervisor::begin_take_over() {
   if (taken_over_ && !withdrawal_) {
     return;
   }
-  take_over_ = std::thread([this] {
+  take_over_ = std::thread([this, options = generation_->options()] {
     (void)::pthread_setname_np(::pthread_self(), "take-over");  // a name is a nicety
     if (!taken_over_) {
-      take_over_from_kube_proxy(stop_take_over_.fd());
+      take_over(options, stop_take_over_.fd());
       taken_over_ = true;
     }
     if (withdrawal_) {

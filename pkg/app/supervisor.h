@@ -53,7 +53,7 @@ class Supervisor {
   void wait();
   bool take_signals();  // false: to end
   void reload(const char* why);
-  Result<> rebuild(const config::Options& next);
+  Result<> rebuild(config::Options& next);  // sets its mode: see judge_settings()
   void execute_again();
   void feed_watchdog();
   void watch_config_file();
@@ -78,7 +78,7 @@ class Supervisor {
   std::size_t descriptors_ = 1024;
   WakeFd stop_take_over_;
   std::thread take_over_;
-  bool taken_over_ = false;  // of kube-proxy; while take_over_ runs it is that thread's
+  bool taken_over_ = false;  // in this mode; while take_over_ runs it is that thread's
   std::unique_ptr<backend::ipvs::Withdrawal> withdrawal_;  // likewise
 };
 

@@ -94,7 +94,16 @@ void Watcher::node_ports_planned(net::Family family, const std::vector<net::Cidr
 
 void Watcher::ran(net::Family family, const sync::RunReport& report) {
   metrics_.changes_taken();
-  metrics_.synced(family, {report.duration, report.everything, report.succeeded});
+  metrics_.synced(
+      family, {report.duration, report.everything, report.succeeded, report.rules.has_value()});
+  if (report.rules) {
+    metrics_.iptables_rules(
+        family,
+        {report.rules->filter,
+         report.rules->nat,
+         report.rules->filter_written,
+         report.rules->nat_written});
+  }
   if (report.cost.commits != 0) {
     metrics_.committed(
         family,
