@@ -1,17 +1,15 @@
 // What an operator does to a node in a year, in a minute, under 200 new connections a second: none
 // of them may fail, but those of the very moments in which somebody emptied the kernel.
-//
-// SHUNT_ENDURANCE_SECONDS says how long each of these loads lasts; 10 unless told.
 
 #include <catch2/catch_test_macros.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "daemon/load.h"
+#include "daemon/load_time.h"
 #include "daemon/needs_root.h"
 #include "leftovers/stand_ins.h"
 
@@ -21,21 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
-
-milliseconds load_time() {
-  const char* seconds = std::getenv("SHUNT_ENDURANCE_SECONDS");
-  return seconds != nullptr ? std::chrono::seconds(std::atoi(seconds)) : 10s;
-}
-
-// Does `blow` so many times, evenly over the time of the load.
-template <typename Blow>
-void strike(int times, milliseconds time, const Blow& blow) {
-  const auto begin = SteadyClock::now();
-  for (int i = 0; i < times; ++i) {
-    std::this_thread::sleep_until(begin + (i + 1) * time / (times + 1));
-    blow(i);
-  }
-}
 
 TEST_CASE("endurance: kill -9 and a new start, twenty times under load") {
   SHUNT_NEEDS_ROOT();
@@ -202,8 +185,8 @@ TEST_CASE("endurance: somebody empties the kernel again and again under load") {
       report.unanswered(),
       report.total());
   // Those alone that were under way at such a moment; half a second is for a slow machine to mend.
-  for (const auto& [begun, ended] : report.failures) {
-    INFO("begun at " << begun.count() << ", ended at " << ended.count());
+  for (const auto& [begun, ended, why] : report.failures) {
+    INFO("begun at " << begun.count() << ", ended at " << ended.count() << ", errno " << why);
     bool excused = false;
     for (const Blow& blow : blows) {
       excused = excused || (ended >= blow.before && begun <= blow.after + 500ms);

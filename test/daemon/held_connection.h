@@ -31,6 +31,9 @@ class HeldConnection {
   bool exchanges();
   // The server's greeting: its name, its own address, ours as it sees it.
   const std::string& greeting() const { return greeting_; }
+  std::string from_port() const {
+    return name_.substr(name_.find(':') + 1, name_.find(' ') - name_.find(':') - 1);
+  }
   const std::string& name() const { return name_; }  // "198.51.100.7:4711 to 10.112.0.10:80"
 
  private:

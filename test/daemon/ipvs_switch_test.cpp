@@ -2,123 +2,20 @@
 // established lives on, what is new works at once, and in the end nothing of the other mode is
 // left.
 
-#include <sys/socket.h>
-
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstdio>
-#include <future>
-#include <memory>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <thread>
-#include <vector>
 
-#include "daemon/held_connection.h"
-#include "daemon/ipvs_world.h"
-#include "daemon/load.h"
+#include "daemon/live_node.h"
 
 namespace shunt::test {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
-
-constexpr const char* kClusterIp = "10.112.0.10:80";
-constexpr const char* kNodePort = "10.80.0.10:30080";
-constexpr const char* kBalancer = "192.0.2.4:80";
-
-lab::LabSpec client_and_two_pods() {
-  lab::LabSpec spec = lab::default_lab_spec();
-  for (const auto& [name, ip] :
-       {std::pair("client", "10.64.0.9"),
-        std::pair("web1", "10.64.0.1"),
-        std::pair("web2", "10.64.0.2")}) {
-    spec.pods.push_back({name, {net::parse_ip(ip).value()}});
-  }
-  return spec;
-}
-
-json web() {
-  json out = service("web", {"10.112.0.10"});
-  out["spec"]["type"] = "LoadBalancer";
-  out["spec"]["ports"][0]["nodePort"] = 30080;
-  out["status"]["loadBalancer"]["ingress"] = {{{"ip", "192.0.2.4"}}};
-  return out;
-}
-
-struct LiveNode {
-  LiveNode() { world.apply({web(), slice("web", "IPv4", {"10.64.0.1", "10.64.0.2"})}); }
-  World world{configured_by_file(client_and_two_pods())};
-  lab::EchoServer one{
-      world.lab().place("web1"), net::Protocol::Tcp, address("10.64.0.1:8080"), "one"};
-  lab::EchoServer two{
-      world.lab().place("web2"), net::Protocol::Tcp, address("10.64.0.2:8080"), "two"};
-};
-
-// From an outsider, a pod and the node, to each of the Service's addresses.
-class HeldConnections {
- public:
-  explicit HeldConnections(const World& world) : world_(&world) {}
-
-  void open_more() {
-    for (const char* to : {kClusterIp, kNodePort, kBalancer}) {
-      held_.emplace_back(world_->lab().outside(), address("198.51.100.7:0"), address(to));
-      held_.emplace_back(world_->lab().place("client"), std::nullopt, address(to));
-      held_.emplace_back(world_->lab().node(), std::nullopt, address(to));
-    }
-  }
-  void check_alive() { test::check_alive(held_); }
-  std::size_t size() const { return held_.size(); }
-  void close() { held_.clear(); }
-
- private:
-  const World* world_;
-  std::vector<HeldConnection> held_;
-};
-
-// New connections, 200 a second in all, from everywhere to everything.
-class LoadFromAll {
- public:
-  LoadFromAll(const World& world) {  // NOLINT(google-explicit-constructor): a test
-    start(world.lab().outside(), "198.51.100.8:0", kClusterIp, 80);
-    start(world.lab().outside(), "198.51.100.8:0", kNodePort, 40);
-    start(world.lab().place("client"), nullptr, kBalancer, 40);
-    start(world.lab().node(), nullptr, kClusterIp, 40);
-  }
-  void stop_and_check(const char* when) {
-    stop_.request_stop();
-    for (auto& load : loads_) {
-      const lab::LoadReport report = load.get();
-      INFO(when << ":\n" << to_text(report));
-      std::printf("%s: %s", when, to_text(report).c_str());
-      CHECK(report.unanswered() == 0);
-      CHECK(report.total() > 0);
-    }
-  }
-
- private:
-  void start(const lab::Netns& where, const char* from, const char* to, double per_second) {
-    lab::LoadSpec spec;
-    if (from != nullptr) {
-      spec.question.from = address(from);
-    }
-    spec.question.to = address(to);
-    spec.question.timeout = 5s;
-    spec.per_second = per_second;
-    spec.parallel = 1'000;
-    spec.time = 300s;
-    loads_.push_back(std::async(std::launch::async, [this, &where, spec] {
-      return run_load(where, spec, stop_.get_token());
-    }));
-  }
-
-  std::stop_source stop_;
-  std::vector<std::future<lab::LoadReport>> loads_;
-};
-
-void switch_to(const World& world, const char* mode, std::size_t nth_switch) {
-  write_mode(world, mode);
-  world.await_log("configuration read again", nth_switch);
-  world.settle(60s);
-  CHECK(world.get(10249, "/proxyMode").body == mode);
-}
 
 // Everything that only the ipvs mode has on a node.
 std::string traces_of_ipvs(const World& world) {
@@ -163,6 +60,21 @@ std::string program(const World& world) {
       "[0-9]+ bytes [0-9]+//'; done");
 }
 
+double cpu_seconds(const World& world) {
+  std::ifstream file("/proc/" + std::to_string(world.daemon_pid()) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string word;
+  for (int i = 0; i < 11; ++i) {
+    fields >> word;
+  }
+  double user = 0;
+  double kernel = 0;
+  fields >> user >> kernel;
+  return (user + kernel) / 100;
+}
+
 TEST_CASE("from nftables to ipvs and back: no connection breaks, no trace stays", "[ipvs]") {
   SHUNT_NEEDS_IPVS();
   LiveNode node;
@@ -178,7 +90,14 @@ TEST_CASE("from nftables to ipvs and back: no connection breaks, no trace stays"
     {
       LoadFromAll load(world);
       std::this_thread::sleep_for(2s);
+      const auto begin = std::chrono::steady_clock::now();
+      const double busy = cpu_seconds(world);
       switch_to(world, mode, number);
+      std::printf(
+          "%s: in sync after %.1f s, of which the daemon worked %.1f s\n",
+          when,
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+          cpu_seconds(world) - busy);
       held.check_alive();
       held.open_more();
       std::this_thread::sleep_for(2s);

@@ -44,15 +44,17 @@ struct LoadSpec {
 };
 
 struct LoadReport {
-  std::map<std::string, std::size_t> answered;  // by server
+  static constexpr std::size_t kMostFailures = 100'000;  // kept one by one
+  std::map<std::string, std::size_t> answered;           // by server
   std::size_t refused = 0;
   std::size_t timed_out = 0;
   std::size_t failed = 0;
   struct Failure {  // since the start
     std::chrono::milliseconds begun{};
     std::chrono::milliseconds ended{};
+    int sys_errno = 0;  // 0: nothing came in time
   };
-  std::vector<Failure> failures;        // the first 100 of them
+  std::vector<Failure> failures;        // the first kMostFailures of them
   std::chrono::microseconds slowest{};  // of those answered
 
   std::size_t unanswered() const { return refused + timed_out + failed; }
