@@ -81,7 +81,7 @@ wrong = [f"{'.'.join(map(str, e.path))}: {e.message}" for e in validator.iter_er
 undescribed = set(values) - set(schema["properties"])
 wrong += [f"{name} is not in the schema" for name in undescribed]
 # The schema must be able to say no.
-for key, value in (("mode", "iptables"), ("clusterCIDR", "pods")):
+for key, value in (("mode", "userspace"), ("clusterCIDR", "pods")):
     broken = copy.deepcopy(values)
     broken["config"][key] = value
     if validator.is_valid(broken):
@@ -135,14 +135,19 @@ render_chart() {
   "$helm" template other "$chart" --set config.existingConfigMap=kube-proxy --set privilegedSetUp=false \
     --set monitoring.annotations=false --set rbac.create=false --set serviceAccount.create=false \
     --set 'extraArgs={--v=4}' --set-json 'resources={}' >"$work/helm-least.yaml" || bad "the chart does not render without extras"
-  if "$helm" template other "$chart" --set config.mode=iptables >/dev/null 2>&1; then
+  if "$helm" template other "$chart" --set config.mode=userspace >/dev/null 2>&1; then
     bad "the chart accepts a mode that kube-shunt does not have"
   fi
   if ! "$helm" template kube-shunt "$chart" --set config.mode=ipvs --set config.extra.ipvs.scheduler=lc --set apiServer.host=192.0.2.1 \
     >"$work/helm-ipvs.yaml" || ! grep -q 'mode: ipvs' "$work/helm-ipvs.yaml" || ! grep -q 'scheduler: lc' "$work/helm-ipvs.yaml"; then
     bad "the chart does not render the mode ipvs"
   fi
-  rendered+=("$work/helm-default.yaml" "$work/helm-least.yaml" "$work/helm-ipvs.yaml")
+  if ! "$helm" template kube-shunt "$chart" --set config.mode=iptables --set 'capabilities={NET_ADMIN,NET_RAW}' \
+    --set apiServer.host=192.0.2.1 >"$work/helm-iptables.yaml" || ! grep -q 'mode: iptables' "$work/helm-iptables.yaml" ||
+    ! grep -qF '["NET_ADMIN","NET_RAW"]' "$work/helm-iptables.yaml"; then
+    bad "the chart does not render the mode iptables"
+  fi
+  rendered+=("$work/helm-default.yaml" "$work/helm-least.yaml" "$work/helm-ipvs.yaml" "$work/helm-iptables.yaml")
   # The chart's rights and base's are written twice; they must be the same.
   $python - "$work/helm-default.yaml" deploy/kubernetes/base/rbac.yaml <<'PYTHON' || bad "the chart's rights are not base's"
 import sys, yaml
