@@ -3,7 +3,7 @@
 #   test/vm/run.sh [--kernel bookworm|backports|DIR] [--timeout SECONDS] [--memory MB] [--cpus N] [--modules SET] -- COMMAND...
 # --kernel     bookworm: the newest kernel of the distribution itself (the default), backports: of its backports, or a
 #              directory with boot/vmlinuz-* and lib/modules/*, as a package linux-image-* unpacks to
-# --modules    what is loaded beforehand: all (the default), nft, ipvs (nft and IPVS), none
+# --modules    what is loaded beforehand: all (the default, the old iptables among it), nft, ipvs (nft and IPVS), none
 # --get        only sees to it that the kernel is there; no command
 # Exits with 125 and the reason when there can be no such machine, with 124 when the time (600 s unless told) is over.
 set -euo pipefail
@@ -13,6 +13,8 @@ kernel=bookworm limit=600 memory=1024 cpus=2 module_set=all only_get=''
 # On demand works as well, but a transaction that makes the kernel load twenty of them takes half a minute here.
 nft_modules=(nf_tables nft_chain_nat nft_ct nft_fib_inet nft_hash nft_limit nft_log nft_masq nft_nat nft_numgen nft_objref nft_redir
   nft_reject_inet nft_reject_ipv4 nft_reject_ipv6 nf_conntrack_netlink veth dummy bridge sctp)
+# Whoever uses iptables-legacy finds them loaded; the rest comes by itself.
+iptables_modules=(ip_tables iptable_filter iptable_nat iptable_mangle ip6_tables ip6table_filter ip6table_nat ip6table_mangle)
 ipvs_modules=(ip_vs ip_vs_rr ip_vs_wrr ip_vs_lc ip_vs_wlc ip_vs_sh ip_vs_mh ip_vs_sed ip_vs_nq ip_vs_dh)
 
 cannot() {
@@ -34,7 +36,8 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || [ -n "$only_get" ] || cannot "no command"
 case $module_set in
-  all | ipvs) modules=("${nft_modules[@]}" "${ipvs_modules[@]}") ;;
+  all) modules=("${nft_modules[@]}" "${ipvs_modules[@]}" "${iptables_modules[@]}") ;;
+  ipvs) modules=("${nft_modules[@]}" "${ipvs_modules[@]}") ;;
   nft) modules=("${nft_modules[@]}") ;;
   none) modules=() ;;
   *) cannot "no set of modules $module_set" ;;
