@@ -189,6 +189,10 @@ run_tests() {
 dev_tests() {
   run_tests dev
   conformance dev test/conformance
+  for variant in nft legacy; do
+    conformance "iptables-$variant" test/conformance --mode iptables --kinds packet-flow,conntrack \
+      --agent "build/dev/bin/kube-shunt --iptables-variant $variant"
+  done
   # Our own daemon as if it were somebody else's agent: what the runner does for those.
   conformance "as a foreign agent" test/conformance --filter packet-flow-cluster-ip --no-status-socket
   count_cases "the tables as nft prints them" test/listing/listing.sh
