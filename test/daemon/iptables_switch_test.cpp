@@ -25,13 +25,13 @@ std::string own_chains(const World& world, const std::string& variant) {
 
 class Switching {
  public:
-  explicit Switching(World& world) : world_(world), held_(world) {
+  explicit Switching(World& world) : world_(world), share_(bearable_share(world)), held_(world) {
     held_.open_more();
     held_.check_alive();
   }
   void to(const char* mode, const nlohmann::json& more, const char* when) {
     {
-      LoadFromAll load(world_);
+      LoadFromAll load(world_, share_);
       std::this_thread::sleep_for(1s);
       switch_to(world_, mode, ++switches_, more);
       held_.check_alive();
@@ -44,6 +44,7 @@ class Switching {
 
  private:
   World& world_;
+  double share_;
   HeldConnections held_;
   std::size_t switches_ = 0;
 };

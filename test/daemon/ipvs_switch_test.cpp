@@ -83,12 +83,13 @@ TEST_CASE("from nftables to ipvs and back: no connection breaks, no trace stays"
   const std::string program_of_nftables = program(world);
   CHECK(without_noise(traces_of_ipvs(world)).empty());
   const pid_t pid = world.daemon_pid();
+  const double share = bearable_share(world);
   HeldConnections held(world);
   held.open_more();
   held.check_alive();
   const auto switch_under_load = [&](const char* mode, std::size_t number, const char* when) {
     {
-      LoadFromAll load(world);
+      LoadFromAll load(world, share);
       std::this_thread::sleep_for(2s);
       const auto begin = std::chrono::steady_clock::now();
       const double busy = cpu_seconds(world);
