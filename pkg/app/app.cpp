@@ -62,7 +62,10 @@ Result<config::Mode> look_at_node(const config::Options& options) {
 }
 
 // What needs privileges that the daemon itself may lack later.
-Result<> set_up_node(const config::Options& options) {
+Result<> set_up_node(config::Options& options) {
+  if (auto settled = settle_iptables_variant(options); !settled) {
+    return settled;
+  }
   const auto unwritten = set_up_kernel(options);
   if (!unwritten.empty()) {
     return refuse(unwritten);

@@ -56,7 +56,10 @@ obs::Suppliers::Connections to_metric(const backend::Probe::Connections& one, ne
 }  // namespace
 
 Result<std::shared_ptr<Generation>> Generation::make(
-    const config::Options& options, const Surroundings& surroundings) {
+    config::Options options, const Surroundings& surroundings) {
+  if (auto settled = settle_iptables_variant(options); !settled) {
+    return tl::unexpected(settled.error());
+  }
   std::shared_ptr<Generation> made(new Generation(options));
   auto sources = open_sources(options, made->mailboxes_, surroundings.hooks);
   if (!sources) {

@@ -35,7 +35,7 @@ class Generation {
 
   // Opens everything that can fail, and starts nothing.
   static Result<std::shared_ptr<Generation>> make(
-      const config::Options& options, const Surroundings& surroundings);
+      config::Options options, const Surroundings& surroundings);
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 

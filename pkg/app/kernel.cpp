@@ -82,33 +82,16 @@ backend::iptables::FrameSettings frame_settings(
       options.route_localnet && family == net::Family::IPv4};
 }
 
-// Which iptables the iptables mode works with, and why.
-Result<backend::iptables::Choice> choose_iptables(const config::Options& options) {
-  using backend::iptables::VariantKind;
-  if (options.iptables_variant != config::IptablesVariant::Auto) {
-    const bool nft = options.iptables_variant == config::IptablesVariant::Nft;
-    return backend::iptables::Choice{
-        nft ? VariantKind::Nft : VariantKind::Legacy,
-        nft ? "the nft variant: as configured" : "the legacy variant: as configured"};
-  }
-  const auto evidence = backend::iptables::gather_evidence();
-  if (!evidence) {
-    return fail(
-        "cannot tell which iptables this host uses (kubeShunt.iptablesVariant can say it)",
-        evidence.error());
-  }
-  return backend::iptables::choose_variant(*evidence);
+backend::iptables::VariantKind variant_of(const config::Options& options) {
+  return options.iptables_variant == config::IptablesVariant::Legacy
+             ? backend::iptables::VariantKind::Legacy
+             : backend::iptables::VariantKind::Nft;
 }
 
 Result<std::vector<sync::FamilyBackend>> make_iptables_backends(const config::Options& options) {
-  const auto choice = choose_iptables(options);
-  if (!choice) {
-    return tl::unexpected(choice.error());
-  }
-  log::info("iptables chosen", {kv("why", choice->why)});
   std::vector<sync::FamilyBackend> backends;
   for (const net::Family family : families_of_host()) {
-    auto tables = backend::iptables::open_tables(choice->kind, family);
+    auto tables = backend::iptables::open_tables(variant_of(options), family);
     if (!tables) {
       return tl::unexpected(tables.error());
     }
@@ -200,6 +183,9 @@ void remove_own_tables() {
   for (const net::Family family : families_of_host()) {
     const auto gone =
         wire ? (*wire)->delete_nft_table(family, "kube-shunt") : tl::unexpected(wire.error());
+    if (!gone && gone.error().code == Errc::Unsupported) {
+      continue;  // a kernel without nf_tables
+    }
     if (!gone) {
       log::error(
           "the table of another mode could not be removed",
@@ -229,6 +215,33 @@ std::vector<net::Family> families_of_host() {
   return families;
 }
 
+Result<> settle_iptables_variant(config::Options& options) {
+  if (options.mode != config::Mode::Iptables) {
+    return {};
+  }
+  if (options.iptables_variant != config::IptablesVariant::Auto) {
+    log::info(
+        "iptables chosen",
+        {kv("why",
+            options.iptables_variant == config::IptablesVariant::Nft
+                ? "the nft variant: as configured"
+                : "the legacy variant: as configured")});
+    return {};
+  }
+  const auto evidence = backend::iptables::gather_evidence();
+  if (!evidence) {
+    return fail(
+        "cannot tell which iptables this host uses (kubeShunt.iptablesVariant can say it)",
+        evidence.error());
+  }
+  const backend::iptables::Choice choice = backend::iptables::choose_variant(*evidence);
+  options.iptables_variant = choice.kind == backend::iptables::VariantKind::Nft
+                                 ? config::IptablesVariant::Nft
+                                 : config::IptablesVariant::Legacy;
+  log::info("iptables chosen", {kv("why", choice.why)});
+  return {};
+}
+
 Result<Kernel> open_kernel(
     const config::Options& options, backend::conntrack::Reconciler::OnPass on_pass) {
   Kernel kernel;
@@ -249,12 +262,8 @@ Result<Kernel> open_kernel(
 Result<Probes> open_probes(const config::Options& options) {
   Probes probes;
   if (options.mode == config::Mode::Iptables) {
-    const auto choice = choose_iptables(options);
-    if (!choice) {
-      return tl::unexpected(choice.error());
-    }
     for (const net::Family family : families_of_host()) {
-      auto tables = backend::iptables::open_tables(choice->kind, family);
+      auto tables = backend::iptables::open_tables(variant_of(options), family);
       if (!tables) {
         return tl::unexpected(tables.error());
       }
@@ -275,7 +284,7 @@ Result<Probes> open_probes(const config::Options& options) {
   return probes;
 }
 
-Result<> clean_up(const config::Options& options) {
+Result<> clean_up(config::Options options) {
   std::string failures;
   const auto note = [&](const std::string& what) {
     failures.append(failures.empty() ? "" : "; ").append(what);
@@ -285,14 +294,20 @@ Result<> clean_up(const config::Options& options) {
     // ours where that is the mode.
     std::vector<config::Mode> modes{config::Mode::Nftables};
     if (options.mode == config::Mode::Iptables) {
-      modes.push_back(config::Mode::Iptables);
+      if (auto settled = settle_iptables_variant(options); settled) {
+        modes.push_back(config::Mode::Iptables);
+      } else {
+        note(settled.error().what);
+      }
     }
     for (const config::Mode mode : modes) {
       config::Options one_mode = options;
       one_mode.mode = mode;
       auto backends = make_backends(one_mode);
       if (!backends) {
-        note(backends.error().what);
+        if (backends.error().code != Errc::Unsupported) {  // a kernel without it has nothing of it
+          note(backends.error().what);
+        }
         continue;
       }
       const auto name = config::name_of_back_end(mode);
@@ -328,9 +343,7 @@ Result<> clean_up(const config::Options& options) {
 void take_over(const config::Options& options, int stop_fd) {
   std::optional<backend::iptables::VariantKind> ours;
   if (options.mode == config::Mode::Iptables) {
-    if (const auto choice = choose_iptables(options)) {
-      ours = choice->kind;
-    }
+    ours = variant_of(options);
     remove_own_tables();
   }
   const auto found = backend::leftovers::find_kube_proxy(ours);

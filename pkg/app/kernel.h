@@ -24,6 +24,10 @@ struct Kernel {
 // IPv4, and IPv6 where the host has it (spec/config.md §6).
 std::vector<net::Family> families_of_host();
 
+// In the iptables mode: puts in the place of Auto the variant that this host uses, and logs which
+// and why. To be called before the functions below, once for all of them.
+Result<> settle_iptables_variant(config::Options& options);
+
 Result<Kernel> open_kernel(
     const config::Options& options, backend::conntrack::Reconciler::OnPass on_pass);
 
@@ -32,7 +36,7 @@ Result<Probes> open_probes(const config::Options& options);
 
 // --cleanup: every table of ours, of both families, and the snapshot; --cleanup-kube-proxy: what
 // kube-proxy left. Does as much as it can; the error names what it could not.
-Result<> clean_up(const config::Options& options);
+Result<> clean_up(config::Options options);
 
 // Removes kube-proxy's rules if there are any, and ours of another mode, once those of this mode
 // are in force, and says what went. Blocks for as long as iptables takes; `stop_fd` ends it.
