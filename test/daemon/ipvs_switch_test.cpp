@@ -5,12 +5,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
 
 #include "daemon/live_node.h"
+#include "daemon/processor_time.h"
 
 namespace shunt::test {
 namespace {
@@ -60,21 +60,6 @@ std::string program(const World& world) {
       "[0-9]+ bytes [0-9]+//'; done");
 }
 
-double cpu_seconds(const World& world) {
-  std::ifstream file("/proc/" + std::to_string(world.daemon_pid()) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  std::string word;
-  for (int i = 0; i < 11; ++i) {
-    fields >> word;
-  }
-  double user = 0;
-  double kernel = 0;
-  fields >> user >> kernel;
-  return (user + kernel) / 100;
-}
-
 TEST_CASE("from nftables to ipvs and back: no connection breaks, no trace stays", "[ipvs]") {
   SHUNT_NEEDS_IPVS();
   LiveNode node;
@@ -92,13 +77,13 @@ TEST_CASE("from nftables to ipvs and back: no connection breaks, no trace stays"
       LoadFromAll load(world, share);
       std::this_thread::sleep_for(2s);
       const auto begin = std::chrono::steady_clock::now();
-      const double busy = cpu_seconds(world);
+      const double busy = processor_time(world.daemon_pid());
       switch_to(world, mode, number);
       std::printf(
           "%s: in sync after %.1f s, of which the daemon worked %.1f s\n",
           when,
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
-          cpu_seconds(world) - busy);
+          processor_time(world.daemon_pid()) - busy);
       held.check_alive();
       held.open_more();
       std::this_thread::sleep_for(2s);

@@ -15,6 +15,7 @@
 
 #include "daemon/load.h"
 #include "daemon/needs_root.h"
+#include "daemon/processor_time.h"
 
 namespace shunt::test {
 namespace {
@@ -26,21 +27,6 @@ using std::chrono::seconds;
 seconds outage() {
   const char* told = std::getenv("SHUNT_OUTAGE_SECONDS");
   return seconds(told != nullptr ? std::atoi(told) : 15);
-}
-
-// Of a process, in seconds.
-double processor_time(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i) {
-    fields >> skipped;
-  }
-  double user = 0;
-  double system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 double metric(const World& world, const std::string& line_start) {
