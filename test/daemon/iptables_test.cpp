@@ -5,6 +5,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -208,6 +210,48 @@ TEST_CASE("mode iptables lives on CAP_NET_ADMIN, and for the legacy variant CAP_
   start_in_mode(shop.world, "iptables", with_variant(variant));
   CHECK(ask_web(shop.world).kind == lab::Answer::Kind::Answered);
   CHECK(shop.world.get(10256, "/readyz").status == 200);
+}
+
+// In the place of iptables-restore: refuses whatever names this Service, as a kernel would that
+// cannot do what it wants.
+void refuse_service(const World& world, const std::string& variant, const std::string& name) {
+  const std::string program = "iptables-" + variant + "-restore";
+  const std::string path = world.directory() + "/" + program;
+  std::ofstream(path) << "#!/bin/sh\n"
+                      << "case $1 in -V) exec /usr/sbin/" << program << " -V ;; esac\n"
+                      << "input=$(cat)\n"
+                      << "case $input in *'" << name << "'*)\n"
+                      << "  echo 'iptables-restore: line 7 failed' >&2; exit 1 ;; esac\n"
+                      << "printf '%s\\n' \"$input\" | exec /usr/sbin/" << program << " \"$@\"\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+TEST_CASE("a Service that iptables refuses is found among 200, named, and the others work") {
+  const std::string variant = GENERATE(as<std::string>{}, "nft", "legacy");
+  SHUNT_NEEDS_IPTABLES(variant);
+  World::Options options = configured_by_file();
+  Shop shop(options);
+  World& world = shop.world;
+  std::vector<nlohmann::json> others;
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = i == 77 ? "refused" : "s" + std::to_string(i);
+    others.push_back(service(name, {"10.112.1." + std::to_string(1 + i)}));
+    others.push_back(slice(name, "IPv4", {"10.64.0.1"}));
+  }
+  world.apply(others);
+  refuse_service(world, variant, "ns/refused");
+  world.set_daemon_prefix({"env", "PATH=" + world.directory() + ":/usr/sbin:/usr/bin:/sbin:/bin"});
+  start_in_mode(world, "iptables", with_variant(variant));
+  CHECK(world.status()->at("setAside") == 1);
+  CHECK(world.daemon_log().find("ns/refused") != std::string::npos);
+  CHECK(ask_web(world).kind == lab::Answer::Kind::Answered);
+  const std::string rules = saved_rules(world, variant);
+  CHECK(rules.find("ns/s199:p cluster IP") != std::string::npos);
+  CHECK(rules.find("ns/refused") == std::string::npos);
+
+  world.apply({slice("web", "IPv4", {"10.64.0.2"})});
+  world.settle();
+  CHECK(ask_web(world).by == "two");
 }
 
 TEST_CASE("a restart in mode iptables writes nothing") {
