@@ -254,6 +254,34 @@ TEST_CASE("a Service that iptables refuses is found among 200, named, and the ot
   CHECK(ask_web(world).by == "two");
 }
 
+TEST_CASE("neither our changes nor others' make the iptables mode read its rules again") {
+  SHUNT_NEEDS_IPTABLES("nft");
+  Shop shop(configured_by_file());
+  World& world = shop.world;
+  for (const char* program : {"iptables-nft-save", "ip6tables-nft-save"}) {
+    const std::string path = world.directory() + "/" + program;
+    std::ofstream(path) << "#!/bin/sh\necho >>" << world.directory() << "/reads\nexec /usr/sbin/"
+                        << program << " \"$@\"\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+  world.set_daemon_prefix({"env", "PATH=" + world.directory() + ":/usr/sbin:/usr/bin:/sbin:/bin"});
+  start_in_mode(world, "iptables", with_variant("nft"));
+  std::this_thread::sleep_for(1200ms);  // two looks
+  const auto reads = [&] { return world.on_node("wc -l <" + world.directory() + "/reads"); };
+  const std::string before = reads();
+  for (const char* endpoint : {"10.64.0.2", "10.64.0.3", "10.64.0.1"}) {
+    world.apply({slice("web", "IPv4", {endpoint})});
+    world.settle();
+    restore_rules(world, "nft", "*nat\n:CNI-OTHER - [0:0]\n-A CNI-OTHER -j RETURN\nCOMMIT\n");
+    std::this_thread::sleep_for(700ms);
+  }
+  CHECK(reads() == before);
+  CHECK(ask_web(world).by == "one");
+  world.on_node("iptables-nft -t nat -F KUBE-SERVICES");
+  CHECK(time_to_an_answer(world) < 1s);
+  CHECK(reads() != before);
+}
+
 TEST_CASE("a restart in mode iptables writes nothing") {
   const std::string variant = GENERATE(as<std::string>{}, "nft", "legacy");
   SHUNT_NEEDS_IPTABLES(variant);

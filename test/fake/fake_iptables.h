@@ -23,6 +23,7 @@ struct FakeIptables {
       {"filter", {{"INPUT", {}}, {"FORWARD", {}}, {"OUTPUT", {}}}},
       {"nat", {{"PREROUTING", {}}, {"INPUT", {}}, {"OUTPUT", {}}, {"POSTROUTING", {}}}}};
   std::uint64_t generation = 1;
+  bool tells_fingerprint = true;  // as iptables-nft
 
   std::vector<std::string> inputs;  // of iptables-restore, refused ones as well
   std::size_t reads = 0;
@@ -149,6 +150,24 @@ class FakeTables final : public backend::iptables::Tables {
     return state_->restore(text);
   }
   std::optional<std::uint64_t> generation() override { return state_->generation; }
+  bool counts_commits() const override { return state_->tells_fingerprint; }
+  std::optional<std::uint64_t> fingerprint() override {
+    if (!state_->tells_fingerprint) {
+      return std::nullopt;
+    }
+    std::string seen;
+    for (const auto& [table, chains] : state_->tables) {
+      for (const auto& [chain, rules] : chains) {
+        if (chain.starts_with("KUBE-") || chain.ends_with("PUT") || chain.ends_with("ING")) {
+          seen.append(table).append(chain);
+          for (const std::string& rule : rules) {
+            seen.append("\n").append(rule);
+          }
+        }
+      }
+    }
+    return std::hash<std::string>()(seen);
+  }
 
  private:
   std::shared_ptr<FakeIptables> state_;

@@ -1,5 +1,7 @@
 #include "backend/iptables/document.h"
 
+#include <algorithm>
+
 namespace shunt::backend::iptables {
 namespace {
 
@@ -71,7 +73,7 @@ void Document::remove_chain(const ChainName& chain) {
 
 void Document::print(
     std::string_view table, const Commit& commit, bool keep_chains, std::string& out) {
-  if (commit.chains.empty() && commit.rules.empty() && commit.ends.empty() && commit.gone.empty()) {
+  if (commit.empty()) {
     return;
   }
   out.append("*").append(table).append("\n");
@@ -80,6 +82,11 @@ void Document::print(
     out.append(commit.gone_chains);
   }
   out.append("COMMIT\n");
+}
+
+std::size_t Document::commits() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(commits_, [](const Commit& commit) { return !commit.empty(); }));
 }
 
 std::string Document::text(bool keep_chains) const {

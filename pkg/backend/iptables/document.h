@@ -29,6 +29,7 @@ class Document {
 
   std::size_t rules_written(Table table) const { return written_[static_cast<std::size_t>(table)]; }
   bool empty() const { return changes_ == 0; }
+  std::size_t commits() const;
   std::size_t changes() const { return changes_; }  // rules and chains
   const std::vector<ChainName>& chains_that_go() const { return chains_that_go_; }
   // `keep_chains`: those are emptied only.
@@ -36,6 +37,7 @@ class Document {
 
  private:
   struct Commit {
+    bool empty() const { return chains.empty() && rules.empty() && ends.empty() && gone.empty(); }
     std::string chains;
     std::string rules;
     std::string ends;

@@ -37,6 +37,7 @@ IptablesBackend::IptablesBackend(Settings settings, std::unique_ptr<Tables> tabl
 Result<Listing> IptablesBackend::read() {
   // Before the tables: what changes while they are read is another number afterwards.
   generation_ = tables_->generation();
+  fingerprint_.reset();
   audit_due_ = Clock::now() + settings_.audit_period;
   Listing out;
   for (const Table table : {Table::Filter, Table::Nat}) {
@@ -129,6 +130,7 @@ Result<> IptablesBackend::commit(const Document& document, ApplyReport& report) 
   }
   std::string text = document.text();
   const Clock::time_point begin = Clock::now();
+  const auto before = tables_->generation();
   auto done = tables_->restore(text);
   if (!done && done.error().code != Errc::Again && !document.chains_that_go().empty()) {
     const Error why = done.error();
@@ -142,6 +144,7 @@ Result<> IptablesBackend::commit(const Document& document, ApplyReport& report) 
     }
   }
   report.cost.waited += Clock::now() - begin;
+  fingerprint_.reset();
   if (done) {
     ++report.cost.commits;
     report.cost.messages += document.changes();
@@ -149,7 +152,12 @@ Result<> IptablesBackend::commit(const Document& document, ApplyReport& report) 
     report.cost.bytes += text.size();
     report.rules->filter_written += document.rules_written(Table::Filter);
     report.rules->nat_written += document.rules_written(Table::Nat);
-    generation_ = tables_->generation();
+    // Unless others wrote meanwhile, who are looked after as soon as the next look is due.
+    const auto after = tables_->generation();
+    const bool alone =
+        before == generation_ &&
+        (!tables_->counts_commits() || (before && after && *after - *before == document.commits()));
+    generation_ = alone ? after : std::nullopt;
   }
   return done;
 }
@@ -321,6 +329,35 @@ ApplyReport IptablesBackend::apply(const DesiredState& wanted, const Delta& delt
   return std::move(run.report);
 }
 
+// The number is the one that we know, or what others did is seen to be no matter of ours.
+bool IptablesBackend::only_others_changed() {
+  const auto generation = tables_->generation();
+  if (generation == generation_) {
+    if (!fingerprint_) {  // ours as it is when nobody has touched it
+      fingerprint_ = tables_->fingerprint();
+      if (tables_->generation() != generation_) {
+        fingerprint_.reset();
+      }
+    }
+    return true;
+  }
+  const auto seen = fingerprint_ ? tables_->fingerprint() : std::nullopt;
+  if (!seen || seen != fingerprint_) {
+    return false;
+  }
+  generation_ = generation;
+  return true;
+}
+
+// Where others are busy with rules of their own, we are with ours for a tenth of the time at most.
+void IptablesBackend::rest_after(Clock::time_point begin) {
+  constexpr std::chrono::milliseconds kNothing{10};  // which that is, with looks so far apart
+  const Clock::duration took = Clock::now() - begin;
+  if (took > kNothing) {
+    look_due_ = Clock::now() + 9 * took;
+  }
+}
+
 std::vector<Drift> IptablesBackend::take_drift() {
   std::uint64_t ticks = 0;
   (void)::read(timer_.get(), &ticks, sizeof ticks);  // nothing to read: asked out of turn
@@ -328,14 +365,13 @@ std::vector<Drift> IptablesBackend::take_drift() {
   if (!known_ || now < look_due_) {
     return {};
   }
-  const auto generation = tables_->generation();
-  if (generation == generation_ && now < audit_due_) {
+  // A fingerprint misses nothing; a number alone may.
+  if ((now < audit_due_ || fingerprint_) && only_others_changed()) {
+    rest_after(now);
     return {};
   }
   auto listing = read();
-  // Where others are busy with rules of their own, we are with ours for a tenth of the time at
-  // most.
-  look_due_ = Clock::now() + 9 * (Clock::now() - now);
+  rest_after(now);
   if (!listing) {
     log::debug("the tables cannot be read", {kv("error", listing.error().what)});
     generation_.reset();

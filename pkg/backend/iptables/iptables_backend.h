@@ -29,7 +29,8 @@ struct Settings {
   FrameSettings frame;
   LocalDetector detector;
   bool masquerade_all = false;
-  Millis audit_period{30'000};  // everything is read so often, whatever the kernel's number says
+  // Everything is read so often where the kernel's number may miss something: the legacy variant.
+  Millis audit_period{30'000};
 };
 
 class IptablesBackend final : public Backend {
@@ -68,6 +69,8 @@ class IptablesBackend final : public Backend {
   void settled(Run& run, const PortId& id);
   void set_aside(Run& run, const PortId& id, const Error& why);
   ApplyReport failed(Run& run, const Delta& delta, const Error& why);
+  bool only_others_changed();
+  void rest_after(Clock::time_point begin);
   void learn_words(const ApplyReport& report);
 
   Settings settings_;
@@ -87,6 +90,7 @@ class IptablesBackend final : public Backend {
   std::optional<bool> words_differ_;  // see KernelRules::compare
 
   std::optional<std::uint64_t> generation_;
+  std::optional<std::uint64_t> fingerprint_;  // at that generation
   Clock::time_point audit_due_{};
   Clock::time_point look_due_{};
 };

@@ -280,8 +280,10 @@ TEST_CASE(
   CHECK(std::ranges::count(filter["INPUT"], "-j KUBE-FIREWALL") == 1);
 }
 
-TEST_CASE("changes of others elsewhere cost one reading and no writing") {
+TEST_CASE("changes of others elsewhere are seen without a program, or by one reading") {
   World world;
+  world.kernel->tells_fingerprint = GENERATE(true, false);
+  const std::size_t a_look = world.kernel->tells_fingerprint ? 0 : 2;
   world.set(1, {1});
   REQUIRE(world.apply().outcome);
   const std::size_t reads = world.kernel->reads;
@@ -289,7 +291,34 @@ TEST_CASE("changes of others elsewhere cost one reading and no writing") {
   CHECK(world.kernel->reads == reads);
   world.kernel->change("nat", ":CNI-DN - [0:0]");
   CHECK(world.backend->take_drift().empty());
-  CHECK(world.kernel->reads == reads + 2);
+  CHECK(world.kernel->reads == reads + a_look);
+
+  // After a change of ours as well, and what is ours is found whatever others do beside it.
+  world.set(1, {1, 2});
+  REQUIRE(world.apply().outcome);
+  CHECK(world.backend->take_drift().empty());
+  world.kernel->change("nat", ":CNI-DN2 - [0:0]");
+  CHECK(world.backend->take_drift().empty());
+  CHECK(world.kernel->reads == reads + 2 * a_look);
+  world.nat("KUBE-MARK-MASQ").clear();
+  ++world.kernel->generation;
+  CHECK(world.backend->take_drift().size() == 1);
+}
+
+TEST_CASE("what others do between a look and our next change is found as well") {
+  World world;
+  world.kernel->tells_fingerprint = GENERATE(true, false);
+  world.set(1, {1});
+  REQUIRE(world.apply().outcome);
+  CHECK(world.backend->take_drift().empty());
+  world.nat("KUBE-MARK-MASQ").clear();
+  ++world.kernel->generation;
+  world.set(1, {1, 2});
+  REQUIRE(world.apply().outcome);
+  CHECK(world.backend->take_drift().size() == 1);
+  REQUIRE(world.apply().outcome);
+  CHECK(world.nat("KUBE-MARK-MASQ").size() == 1);
+  CHECK(world.backend->take_drift().empty());
 }
 
 TEST_CASE("a Service that is refused is found, named, and harms nobody") {

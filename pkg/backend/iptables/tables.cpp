@@ -3,7 +3,8 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <netinet/in.h>
-// After netinet/in.h, whose types it would define again.
+// After netinet/in.h, whose types they would define again.
+#include <linux/netfilter.h>
 #include <linux/netfilter_ipv4/ip_tables.h>
 #include <sys/socket.h>
 
@@ -11,7 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <span>
 #include <utility>
 
 #include "backend/leftovers/iptables_tool.h"
@@ -30,6 +31,31 @@ using leftovers::IptablesVersion;
 // (include/uapi/linux/netfilter_ipv6/ip6_tables.h); that header cannot be included beside the
 // other.
 constexpr int kGetInfo = IPT_SO_GET_INFO;
+
+// FNV-1a.
+class Digest {
+ public:
+  void add(std::span<const std::uint8_t> bytes) {
+    for (const std::uint8_t byte : bytes) {
+      value_ = (value_ ^ byte) * 0x100000001b3ULL;
+    }
+  }
+  void add(std::string_view text) {
+    for (const char c : text) {
+      value_ = (value_ ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
+    }
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+// Our chains, and those that lead to them.
+bool is_looked_at(std::string_view chain) {
+  return chain.starts_with("KUBE-") || chain == "INPUT" || chain == "FORWARD" ||
+         chain == "OUTPUT" || chain == "PREROUTING" || chain == "POSTROUTING";
+}
 
 class KernelTables final : public Tables {
  public:
@@ -66,7 +92,52 @@ class KernelTables final : public Tables {
     return kind_ == VariantKind::Nft ? transactions() : sizes();
   }
 
+  bool counts_commits() const override { return kind_ == VariantKind::Nft; }
+
+  std::optional<std::uint64_t> fingerprint() override {
+    if (kind_ != VariantKind::Nft) {
+      return std::nullopt;
+    }
+    Digest digest;
+    for (const Table table : {Table::Filter, Table::Nat}) {
+      const auto name_of = [](netlink::AttributeBytes message, std::uint16_t attribute) {
+        const auto found = netlink::find_attribute(message, attribute);
+        return found ? netlink::attribute_text(*found) : std::string_view();
+      };
+      const auto chains =
+          look(table, NFT_MSG_GETCHAIN, NFTA_CHAIN_TABLE, [&](netlink::AttributeBytes message) {
+            // The kernel lists the chains of all tables of the family.
+            const std::string_view chain = name_of(message, NFTA_CHAIN_NAME);
+            if (is_looked_at(chain) && name_of(message, NFTA_CHAIN_TABLE) == to_string(table)) {
+              digest.add(chain);
+            }
+          });
+      // A rule that is changed is another one, with another handle.
+      const auto rules =
+          look(table, NFT_MSG_GETRULE, NFTA_RULE_TABLE, [&](netlink::AttributeBytes message) {
+            const std::string_view chain = name_of(message, NFTA_RULE_CHAIN);
+            const auto handle = netlink::find_attribute(message, NFTA_RULE_HANDLE);
+            if (is_looked_at(chain) && handle) {
+              digest.add(chain);
+              digest.add(*handle);
+            }
+          });
+      if (!chains || !rules) {
+        return std::nullopt;
+      }
+    }
+    return digest.value();
+  }
+
  private:
+  template <typename Each>
+  Result<> look(Table table, std::uint16_t type, std::uint16_t table_attribute, const Each& each) {
+    netlink::Attributes request;
+    request.put_string(table_attribute, to_string(table));
+    const std::uint8_t family = family_ == net::Family::IPv4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
+    return socket_->dump(NFNL_SUBSYS_NFTABLES, type, family, request.bytes(), each);
+  }
+
   std::optional<std::uint64_t> transactions() {
     std::optional<std::uint64_t> out;
     netlink::Messages question(NFNL_SUBSYS_NFTABLES);

@@ -1,6 +1,6 @@
 // The seam between the back end and iptables: tests put a kernel in memory here.
 //
-// One thread. Each call but generation() runs a program and blocks until it has ended; the lock of
+// One thread. save() and restore() run a program and block until it has ended; the lock of
 // the legacy variant is waited for.
 #pragma once
 
@@ -26,6 +26,13 @@ class Tables {
   // Another number when anybody has changed any table, as far as can be told for nothing: the nft
   // variant counts transactions, of the legacy one we see sizes. None: cannot be told.
   virtual std::optional<std::uint64_t> generation() = 0;
+  // Whether that is one more with each commit of a restore.
+  virtual bool counts_commits() const = 0;
+  // The same number for as long as nobody has changed a chain KUBE-... or a rule in one or in a
+  // base chain of both tables: the kernel's numbers of rules are looked at, which is some thirty
+  // times cheaper than save(). None: cannot be told (the legacy variant), or changing at this
+  // moment.
+  virtual std::optional<std::uint64_t> fingerprint() = 0;
 };
 
 // Speaks to the network namespace of the thread. An error when the programs are not there, or are
