@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <functional>
@@ -195,21 +196,21 @@ void measure(
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("flips in mode iptables");
-  std::string variant = "nft";
-  std::string kube_proxy;
-  unsigned services = 5'000;
-  int flips = 41;
-  app.add_option("--variant", variant)->check(CLI::IsMember({"nft", "legacy"}));
-  app.add_option("--services", services);
-  app.add_option("--flips", flips)->check(CLI::PositiveNumber);
-  app.add_option("--kube-proxy", kube_proxy)->check(CLI::ExistingFile);
-  CLI11_PARSE(app, argc, argv);
   try {
+    CLI::App app("flips in mode iptables");
+    std::string variant = "nft";
+    std::string kube_proxy;
+    unsigned services = 5'000;
+    int flips = 41;
+    app.add_option("--variant", variant)->check(CLI::IsMember({"nft", "legacy"}));
+    app.add_option("--services", services);
+    app.add_option("--flips", flips)->check(CLI::PositiveNumber);
+    app.add_option("--kube-proxy", kube_proxy)->check(CLI::ExistingFile);
+    CLI11_PARSE(app, argc, argv);
     measure(variant, services, flips, kube_proxy);
+    return 0;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_iptables: {}\n", error.what());
+    (void)std::fprintf(stderr, "bench_iptables: %s\n", error.what());
     return 1;
   }
-  return 0;
 }

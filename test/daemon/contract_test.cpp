@@ -145,6 +145,7 @@ class Script {
       }
     }
     std::vector<std::string> ips;
+    ips.reserve(chosen.size());
     for (const Pod* pod : chosen) {
       ips.emplace_back(pod->ip);
     }

@@ -135,10 +135,10 @@ TEST_CASE("endurance: iptables' jumps, chains and the whole of table nat go away
           static_cast<long long>(worst.count()),
           report.unanswered(),
           report.total());
-      for (const auto& [begun, ended, why] : report.failures) {
-        INFO("begun at " << begun.count() << ", ended at " << ended.count() << ", errno " << why);
+      for (const lab::LoadReport::Failure& failure : report.failures) {
+        INFO("begun at " << failure.begun.count() << ", ended at " << failure.ended.count());
         CHECK(std::ranges::any_of(windows, [&](const Window& window) {
-          return ended >= window.begin && begun <= window.end + 50ms;
+          return failure.ended >= window.begin && failure.begun <= window.end + 50ms;
         }));
       }
       CHECK(foreign_rules(world, variant) == foreign);

@@ -146,7 +146,9 @@ class LoadFromAll {
 // others, may not serve 200 connections a second, and then nothing could be learned from those that
 // fail.
 inline double bearable_share(const World& world) {
-  for (double share = 1; share > 0.1; share /= 2) {
+  constexpr int kAll = 200;
+  for (int rate = kAll; rate >= kAll / 8; rate /= 2) {
+    const double share = static_cast<double>(rate) / kAll;
     LoadFromAll load(world, share);
     std::this_thread::sleep_for(std::chrono::seconds(3));
     const std::vector<lab::LoadReport> reports = load.stop();
@@ -154,7 +156,7 @@ inline double bearable_share(const World& world) {
       return report.unanswered() == 0 && report.slowest < std::chrono::milliseconds(500);
     });
     if (borne) {
-      std::printf("the load is %.0f connections a second\n", 200 * share);
+      std::printf("the load is %d connections a second\n", rate);
       return share;
     }
   }

@@ -50,6 +50,7 @@ Style with_pods() {
 PortRules rules(
     const std::vector<std::pair<FrontendKey, FrontendPlan>>& frontends, const Style& style) {
   std::vector<std::pair<FrontendKey, const FrontendPlan*>> out;
+  out.reserve(frontends.size());
   for (const auto& [key, one] : frontends) {
     out.emplace_back(key, &one);
   }
