@@ -195,7 +195,8 @@ std::string answers(const World& world, const Source& source, const Doors& doors
       question.from = address(source.from);
     }
     question.to = address(to);
-    question.timeout = std::chrono::milliseconds(by.empty() ? 120 : 1000);
+    // Once somebody has answered, a lost packet is TCP's to mend.
+    question.timeout = std::chrono::milliseconds(by.empty() ? 120 : 3500);
     const lab::Answer answer = lab::ask(world.lab().place(source.place), question);
     switch (answer.kind) {
       case lab::Answer::Kind::Answered: {
