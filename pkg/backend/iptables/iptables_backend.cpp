@@ -39,17 +39,7 @@ Result<Listing> IptablesBackend::read() {
   generation_ = tables_->generation();
   fingerprint_.reset();
   audit_due_ = Clock::now() + settings_.audit_period;
-  Listing out;
-  for (const Table table : {Table::Filter, Table::Nat}) {
-    const auto text = tables_->save(table);
-    if (!text) {
-      return tl::unexpected(text.error());
-    }
-    if (auto done = read_listing(table, *text, out); !done) {
-      return tl::unexpected(done.error());
-    }
-  }
-  return out;
+  return read_tables(*tables_);
 }
 
 // True when the rules of every port are others now.

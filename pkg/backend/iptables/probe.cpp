@@ -4,25 +4,10 @@
 
 #include <algorithm>
 
-#include "backend/iptables/listing.h"
 #include "backend/iptables/names.h"
 
 namespace shunt::backend::iptables {
 namespace {
-
-Result<Listing> read(Tables& tables) {
-  Listing out;
-  for (const Table table : {Table::Filter, Table::Nat}) {
-    const auto text = tables.save(table);
-    if (!text) {
-      return tl::unexpected(text.error());
-    }
-    if (auto done = read_listing(table, *text, out); !done) {
-      return tl::unexpected(done.error());
-    }
-  }
-  return out;
-}
 
 bool is_rule_for(std::string_view rule, const desired::FrontendKey& key) {
   const std::string protocol = fmt::format("-p {} ", word(key.protocol));
@@ -37,7 +22,7 @@ bool is_rule_for(std::string_view rule, const desired::FrontendKey& key) {
 }  // namespace
 
 Result<bool> Probe::program_is_whole() {
-  return read(*tables_).map([&](const Listing& listing) {
+  return read_tables(*tables_).map([&](const Listing& listing) {
     const auto is_there = [&](const ChainName& chain) { return listing.chains.contains(chain); };
     const auto fixed = fixed_chains(settings_);
     return std::ranges::includes(listing.jumps, wanted_jumps(settings_)) &&
@@ -51,7 +36,7 @@ Result<bool> Probe::program_is_whole() {
 }
 
 Result<bool> Probe::has(const desired::FrontendKey& frontend) {
-  return read(*tables_).map([&](const Listing& listing) {
+  return read_tables(*tables_).map([&](const Listing& listing) {
     return std::ranges::any_of(shared_chains(), [&](const ChainName& chain) {
       const auto found = listing.chains.find(chain);
       return found != listing.chains.end() &&
@@ -63,7 +48,7 @@ Result<bool> Probe::has(const desired::FrontendKey& frontend) {
 }
 
 Result<bool> Probe::has_any() {
-  return read(*tables_).map([](const Listing& listing) {
+  return read_tables(*tables_).map([](const Listing& listing) {
     return std::ranges::any_of(shared_chains(), [&](const ChainName& chain) {
       const auto found = listing.chains.find(chain);
       return found != listing.chains.end() &&

@@ -181,6 +181,20 @@ class KernelTables final : public Tables {
 
 }  // namespace
 
+Result<Listing> read_tables(Tables& tables) {
+  Listing out;
+  for (const Table table : {Table::Filter, Table::Nat}) {
+    const auto text = tables.save(table);
+    if (!text) {
+      return tl::unexpected(text.error());
+    }
+    if (auto done = read_listing(table, *text, out); !done) {
+      return tl::unexpected(done.error());
+    }
+  }
+  return out;
+}
+
 Result<std::unique_ptr<Tables>> open_tables(VariantKind kind, net::Family family) {
   auto tool = IptablesTool::find({kind, family}, -1);
   if (!tool) {

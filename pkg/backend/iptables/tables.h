@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "backend/iptables/listing.h"
 #include "backend/iptables/port_rules.h"
 #include "backend/iptables/variant.h"
 #include "base/result.h"
@@ -34,6 +35,9 @@ class Tables {
   // moment.
   virtual std::optional<std::uint64_t> fingerprint() = 0;
 };
+
+// What both tables hold of ours.
+Result<Listing> read_tables(Tables& tables);
 
 // Speaks to the network namespace of the thread. An error when the programs are not there, or are
 // older than 1.6.2, which can wait for the lock in iptables-restore and masquerade to a source port
