@@ -350,7 +350,9 @@ void IptablesBackend::rest_after(Clock::time_point begin) {
 
 std::vector<Drift> IptablesBackend::take_drift() {
   std::uint64_t ticks = 0;
-  (void)::read(timer_.get(), &ticks, sizeof ticks);  // nothing to read: asked out of turn
+  if (::read(timer_.get(), &ticks, sizeof ticks) < 0) {
+    ticks = 0;  // nothing to read: asked out of turn
+  }
   const Clock::time_point now = Clock::now();
   if (!known_ || now < look_due_) {
     return {};
