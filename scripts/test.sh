@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test. Ends with a line of counts; exit code 0 only if nothing failed.
-#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, a sample under other kernels, linters, some fuzzing
+#   scripts/test.sh            everything, as CI does: dev, asan (with UBSan), tsan, a sample under other kernels, the demo, linters, some fuzzing
 #   scripts/test.sh --vm       the table of kernels and back ends, whole (test/vm): an hour or more
 #   scripts/test.sh --quick    the dev build only, on this kernel, no linters, no fuzzing
 # Tests that need root (network namespaces, nftables) say SKIP without it.
@@ -60,15 +60,19 @@ count_catch2() { # count_catch2 NAME REPORT LOG SECONDS: counts what a program r
   local name=$1 report=$2 log=$3 seconds=$4
   # A program that died leaves no report, or half of one.
   local counts
-  if counts=$(python3 - "$report" "$results/skips" "$name" <<'PYTHON'
+  if counts=$(python3 - "$report" "$results/skips" "$results/words" "$name" <<'PYTHON'
 import sys, xml.etree.ElementTree as tree
-report, skips, name = sys.argv[1:]
+report, skips, words, name = sys.argv[1:]
 tests = fails = skipped = 0
-with open(skips, "a") as out:
+with open(skips, "a") as out, open(words, "w") as said:
     for case in tree.parse(report).getroot().iter("testcase"):
         tests += 1
-        if case.find("failure") is not None or case.find("error") is not None:
+        faults = case.findall("failure") + case.findall("error")
+        if faults:
             fails += 1
+            said.write(f"{case.get('name')}\n")
+            for fault in faults:
+                said.writelines(f"  {line[:300]}\n" for line in (fault.text or "").splitlines()[:30] if line.strip())
         elif case.find("skipped") is not None:
             skipped += 1
             why = " ".join((case.find("skipped").text or case.find("skipped").get("message") or "").split())
@@ -81,7 +85,7 @@ PYTHON
     [ "$f" -eq 0 ] || tail -n 120 "$log"
     echo "$p passed, $f failed, $s skipped in $seconds s"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    [ "$f" -eq 0 ] || has_failed "$name" "$log"
+    [ "$f" -eq 0 ] || has_failed "$name" "$results/words"
   else
     tail -n 120 "$log"
     echo "$name died"
@@ -230,6 +234,7 @@ if [ -z "$mode" ]; then
       [ "$kind" = tsan ] || conformance "$kind" test/conformance --kinds packet-flow --agent "build/$kind/bin/kube-shunt" --patience 3
     }
   done
+  step "the demo, with a release build" scripts/demo.sh
   step "linters" scripts/check.sh --all
   step "fuzz for half a minute each" scripts/fuzz.sh 30
 fi

@@ -172,7 +172,8 @@ TEST_CASE("outage: a client certificate that is replaced is used without a resta
   const auto certificate = [&](const std::string& name) {
     world.on_node(
         "cd " + world.directory() +
-        " && openssl req -new -newkey rsa:2048 -nodes -keyout key.new -out request -subj /CN=" +
+        " && openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.new "
+        "-out request -subj /CN=" +
         name +
         " && openssl x509 -req -in request -CA pki/ca.crt -CAkey pki/ca.key -CAcreateserial "
         "-days 1 -out cert.new && mv key.new rotated.key && mv cert.new rotated.crt");
