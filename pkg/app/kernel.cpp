@@ -284,60 +284,72 @@ Result<Probes> open_probes(const config::Options& options) {
   return probes;
 }
 
-Result<> clean_up(config::Options options) {
-  std::string failures;
-  const auto note = [&](const std::string& what) {
-    failures.append(failures.empty() ? "" : "; ").append(what);
-  };
+namespace {
+
+// What could not be done, in one line.
+class Failures {
+ public:
+  void note(std::string_view what) { text_.append(text_.empty() ? "" : "; ").append(what); }
+  Result<> result() const { return text_.empty() ? Result<>{} : fail(Errc::Denied, text_); }
+
+ private:
+  std::string text_;
+};
+
+void remove_rules_of(config::Mode mode, config::Options options, Failures& failures) {
+  options.mode = mode;
+  auto backends = make_backends(options);
+  if (!backends) {
+    if (backends.error().code != Errc::Unsupported) {  // a kernel without it has nothing of it
+      failures.note(backends.error().what);
+    }
+    return;
+  }
+  const auto name = config::name_of_back_end(mode);
+  for (const sync::FamilyBackend& one : *backends) {
+    if (auto done = one.backend->cleanup(); !done) {
+      failures.note(fmt::format("{}, {}: {}", name, net::to_string(one.family), done.error().what));
+    } else {
+      log::info(
+          "nothing of ours is left",
+          {kv("back_end", name), kv("family", net::to_string(one.family))});
+    }
+  }
+}
+
+void remove_what_is_ours(config::Options options, Failures& failures) {
+  // The nftables table is that of two modes; chains of iptables have kube-proxy's names, and are
+  // ours where that is the mode.
+  remove_rules_of(config::Mode::Nftables, options, failures);
+  if (options.mode == config::Mode::Iptables) {
+    if (auto settled = settle_iptables_variant(options); settled) {
+      remove_rules_of(config::Mode::Iptables, options, failures);
+    } else {
+      failures.note(settled.error().what);
+    }
+  }
+  if (has_ipvs_of_ours()) {
+    if (auto done = remove_ipvs(options); !done) {
+      failures.note(done.error().what);
+    }
+  }
+  if (!options.snapshot.empty() && ::unlink(options.snapshot.c_str()) != 0 && errno != ENOENT) {
+    failures.note(options.snapshot + ": " + std::strerror(errno));
+  }
+}
+
+}  // namespace
+
+Result<> clean_up(const config::Options& options) {
+  Failures failures;
   if (options.cleanup) {
-    // The nftables table is that of two modes; chains of iptables have kube-proxy's names, and are
-    // ours where that is the mode.
-    std::vector<config::Mode> modes{config::Mode::Nftables};
-    if (options.mode == config::Mode::Iptables) {
-      if (auto settled = settle_iptables_variant(options); settled) {
-        modes.push_back(config::Mode::Iptables);
-      } else {
-        note(settled.error().what);
-      }
-    }
-    for (const config::Mode mode : modes) {
-      config::Options one_mode = options;
-      one_mode.mode = mode;
-      auto backends = make_backends(one_mode);
-      if (!backends) {
-        if (backends.error().code != Errc::Unsupported) {  // a kernel without it has nothing of it
-          note(backends.error().what);
-        }
-        continue;
-      }
-      const auto name = config::name_of_back_end(mode);
-      for (const sync::FamilyBackend& one : *backends) {
-        if (auto done = one.backend->cleanup(); !done) {
-          note(fmt::format("{}, {}: {}", name, net::to_string(one.family), done.error().what));
-        } else {
-          log::info(
-              "nothing of ours is left",
-              {kv("back_end", name), kv("family", net::to_string(one.family))});
-        }
-      }
-    }
-    if (has_ipvs_of_ours()) {
-      if (auto done = remove_ipvs(options); !done) {
-        note(done.error().what);
-      }
-    }
-    if (!options.snapshot.empty() && ::unlink(options.snapshot.c_str()) != 0 && errno != ENOENT) {
-      note(options.snapshot + ": " + std::strerror(errno));
-    }
+    remove_what_is_ours(options, failures);
   }
   const auto end_ipvs = [&] { return remove_ipvs(options); };
   if (options.cleanup_kube_proxy && !remove_leftovers({-1, end_ipvs, {}})) {
-    note("something of kube-proxy could not be removed");
+    failures.note("something of kube-proxy could not be removed");
   }
-  if (!failures.empty()) {
-    return fail(Errc::Denied, failures);
-  }
-  return {};
+  return failures.result();
 }
 
 void take_over(const config::Options& options, int stop_fd) {

@@ -36,7 +36,7 @@ Result<Probes> open_probes(const config::Options& options);
 
 // --cleanup: every table of ours, of both families, and the snapshot; --cleanup-kube-proxy: what
 // kube-proxy left. Does as much as it can; the error names what it could not.
-Result<> clean_up(config::Options options);
+Result<> clean_up(const config::Options& options);
 
 // Removes kube-proxy's rules if there are any, and ours of another mode, once those of this mode
 // are in force, and says what went. Blocks for as long as iptables takes; `stop_fd` ends it.
