@@ -214,7 +214,7 @@ case $mode in
   *)
     step "build dev" scripts/build.sh dev && {
       dev_tests
-      matrix --every 12
+      matrix --every 24
       begin_endurance
     }
     ;;

@@ -230,8 +230,7 @@ void check_listing(const std::string& listing) {
   }
 }
 
-TEST_CASE(
-    "every pod is replaced under a thousand source ports: nobody waits in vain", "[ipvs][quick]") {
+TEST_CASE("every pod is replaced under a thousand source ports: nobody waits in vain", "[ipvs]") {
   SHUNT_NEEDS_IPVS();
   World world(configured_by_file());
   world.apply({service("web", {"10.112.0.10"})});

@@ -53,7 +53,7 @@ std::uint64_t messages_of_a_flip(const World& world) {
   return least;
 }
 
-TEST_CASE("a flip costs the same messages among 2 000 Services as among 10", "[ipvs][quick]") {
+TEST_CASE("a flip costs the same messages among 2 000 Services as among 10", "[ipvs]") {
   SHUNT_NEEDS_IPVS();
   World world(configured_by_file());
   start_in_mode(world, "ipvs");
