@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,9 @@ struct FakeTable {
   int look_ups = 0;
   // Called before a transaction: an error makes it fail whole.
   std::function<Result<>(const backend::nft::Transaction&)> judge;
+  // So many listings more of a set with two elements come while the kernel grows it: the first
+  // element twice, and the last not.
+  int grows = 0;
 };
 
 class FakeTransport : public backend::nft::Transport {
@@ -45,8 +49,15 @@ class FakeTransport : public backend::nft::Transport {
       net::Family,
       const backend::nft::Set& set,
       const std::function<void(backend::nft::Element&&)>& each) override {
-    for (const auto& [key, element] : table_->sets[static_cast<std::size_t>(set.id)]) {
-      each(backend::nft::Element(element));
+    const FakeTable::Elements& elements = table_->sets[static_cast<std::size_t>(set.id)];
+    const bool grows = elements.size() > 1 && table_->grows > 0;
+    for (auto at = elements.begin(); at != elements.end(); ++at) {
+      const bool left_out = grows && std::next(at) == elements.end();
+      each(backend::nft::Element(left_out ? elements.begin()->second : at->second));
+    }
+    if (grows) {
+      --table_->grows;
+      return fail(Errc::Again, "the set grows");
     }
     return {};
   }

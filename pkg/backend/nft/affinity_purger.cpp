@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/nft/keys.h"
+#include "backend/nft/program_sets.h"
 #include "base/log.h"
 
 namespace shunt::backend::nft {
@@ -19,6 +20,7 @@ Set set_of_map(const Purge& purge) {
   set.name = purge.map;
   set.shape = KeyShape::Address;
   set.holds = purge.port ? Set::Holds::Addresses : Set::Holds::Endpoints;
+  set.size = kDynamicSetSize;
   return set;
 }
 

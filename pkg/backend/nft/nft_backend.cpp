@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "backend/nft/affinity.h"
@@ -14,6 +15,9 @@ namespace {
 
 // How often one apply() reads the table again because the kernel contradicts the mirror.
 constexpr int kRereads = 3;
+// Before a table is read again that changed while it was read, twice as long with every time: the
+// kernel grows a set of 50 000 elements in some 10 ms, when it gets to it.
+constexpr Millis kSettle{5};
 // How many frontends one apply() narrows down as refused. More than that is no odd object, it is
 // the kernel.
 constexpr std::size_t kMaxRefusals = 64;
@@ -130,6 +134,9 @@ Result<> NftBackend::adopt(bool thorough) {
     }
     if (done || (done.error().code != Errc::Again && done.error().code != Errc::Stale)) {
       break;
+    }
+    if (done.error().code == Errc::Again && attempt < kRereads) {
+      std::this_thread::sleep_for(kSettle * (1 << attempt));
     }
     thorough = thorough || done.error().code == Errc::Stale;
   }

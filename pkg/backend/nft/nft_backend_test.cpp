@@ -289,6 +289,25 @@ TEST_CASE("a restart that finds nothing to change writes nothing") {
   CHECK(table->commits == before);
 }
 
+TEST_CASE("a restart while the kernel still grows its sets leaves nothing of a Service that went") {
+  auto table = std::make_shared<FakeTable>();
+  DesiredState wanted;
+  Delta delta;
+  for (unsigned n = 0; n < 3; ++n) {
+    set_service(wanted, delta, n, {n, n + 1});
+  }
+  CHECK(start(table)->apply(wanted, delta).outcome);
+  const auto before = contents(*table);
+  table->grows = 2;
+  CHECK(start(table)->apply(wanted, {}).cost.commits == 0);
+  CHECK(contents(*table) == before);
+
+  remove_service(wanted, delta, 2);
+  table->grows = 1;
+  CHECK(start(table)->apply(wanted, {}).outcome);
+  CHECK(size_of(*table, SetId::ServiceIps) == 2);
+}
+
 TEST_CASE("what an earlier run left is repaired, not rewritten") {
   auto table = std::make_shared<FakeTable>();
   DesiredState wanted;

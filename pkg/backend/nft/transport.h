@@ -58,7 +58,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
   virtual Result<TableState> read_table(net::Family family) = 0;
-  // Errc::Again: the table changed meanwhile, what was seen may be inconsistent.
+  // Errc::Again: the table changed meanwhile, or the kernel was just growing the set
+  // (once_each.h): elements may have been left out, or come twice.
   virtual Result<> read_elements(
       net::Family family, const Set& set, const std::function<void(Element&&)>& each) = 0;
   // Of every run those that are there up to the first that is not. For sets that are too large to

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "backend/nft/once_each.h"
 #include "backend/nft/wire_rules.h"
 #include "netlink/attributes.h"
 #include "netlink/batch.h"
@@ -233,27 +234,24 @@ void for_each_of_ours(AttributeBytes message, std::uint16_t table_attribute, con
   }
 }
 
-// Calls `each` for every element in a message, when it is of our table.
+// Calls `each` for every element in a message, when it is of our table: what it says, and its
+// attributes.
 template <typename Each>
-void for_each_item(AttributeBytes message, const Each& each) {
+void for_each_element(AttributeBytes message, const Set& set, const Each& each) {
+  const auto list = [&](AttributeBytes items) {
+    netlink::for_each_attribute(items, [&](std::uint16_t, AttributeBytes item) {
+      Element element;
+      if (read_element(item, set.shape, element)) {
+        each(std::move(element), item);
+      }
+    });
+  };
   for_each_of_ours(
       message, NFTA_SET_ELEM_LIST_TABLE, [&](std::uint16_t type, AttributeBytes payload) {
         if (type == NFTA_SET_ELEM_LIST_ELEMENTS) {
-          netlink::for_each_attribute(
-              payload, [&](std::uint16_t, AttributeBytes item) { each(item); });
+          list(payload);
         }
       });
-}
-
-// The elements of one message.
-void read_element_list(
-    AttributeBytes message, const Set& set, const std::function<void(Element&&)>& each) {
-  for_each_item(message, [&](AttributeBytes item) {
-    Element element;
-    if (read_element(item, set.shape, element)) {
-      each(std::move(element));
-    }
-  });
 }
 
 // 0 when it counts nothing.
@@ -329,7 +327,7 @@ Result<TableState> KernelTransport::read_table(net::Family family) {
   return done.map([&] { return state; });
 }
 
-Result<> KernelTransport::list(net::Family family, const Set& set, const EachMessage& each) {
+Result<> KernelTransport::list(net::Family family, const Set& set, const EachElement& each) {
   auto attributes = table_selector(NFTA_SET_ELEM_LIST_TABLE);
   const nlattr head{
       static_cast<std::uint16_t>(sizeof(nlattr) + set.name.size() + 1), NFTA_SET_ELEM_LIST_SET};
@@ -338,34 +336,47 @@ Result<> KernelTransport::list(net::Family family, const Set& set, const EachMes
   std::memcpy(attributes.data() + at, &head, sizeof head);
   std::memcpy(attributes.data() + at + sizeof head, set.name.data(), set.name.size());
 
-  return socket_->dump(
-      NFNL_SUBSYS_NFTABLES, NFT_MSG_GETSETELEM, family_number(family), attributes, each);
+  OnceEach once;
+  auto done = socket_->dump(
+      NFNL_SUBSYS_NFTABLES,
+      NFT_MSG_GETSETELEM,
+      family_number(family),
+      attributes,
+      [&](AttributeBytes message) {
+        for_each_element(message, set, [&](Element&& element, AttributeBytes item) {
+          if (!set.interval && !set.dynamic()) {
+            once.add(element.key.span());
+          }
+          each(std::move(element), item);
+        });
+      });
+  if (done && once.broken()) {
+    return fail(Errc::Again, "the kernel grew a set during the dump", EINTR);
+  }
+  return done;
 }
 
 Result<> KernelTransport::read_elements(
     net::Family family, const Set& set, const std::function<void(Element&&)>& each) {
-  return list(family, set, [&](AttributeBytes message) { read_element_list(message, set, each); });
+  return list(family, set, [&](Element&& element, AttributeBytes) { each(std::move(element)); });
 }
 
 Result<> KernelTransport::read_counters(
     net::Family family,
     const Set& set,
     const std::function<void(Element&&, std::uint64_t packets)>& each) {
-  return list(family, set, [&](AttributeBytes message) {
-    for_each_item(message, [&](AttributeBytes item) {
-      Element element;
-      if (read_element(item, set.shape, element)) {
-        each(std::move(element), counted_packets(item));
-      }
-    });
+  return list(family, set, [&](Element&& element, AttributeBytes item) {
+    each(std::move(element), counted_packets(item));
   });
 }
 
 Result<> KernelTransport::ask(
     netlink::Messages& questions, const Set& set, const std::function<void(Element&&)>& each) {
   std::vector<netlink::MessageError> errors;
-  auto done = socket_->ask(
-      questions, errors, [&](AttributeBytes message) { read_element_list(message, set, each); });
+  auto done = socket_->ask(questions, errors, [&](AttributeBytes message) {
+    for_each_element(
+        message, set, [&](Element&& element, AttributeBytes) { each(std::move(element)); });
+  });
   questions.clear();
   if (!done) {
     return done;

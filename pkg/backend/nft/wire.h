@@ -35,8 +35,8 @@ class KernelTransport : public Transport {
   Result<Cost> commit(const Program& program, const Transaction& transaction) override;
 
  private:
-  using EachMessage = std::function<void(std::span<const std::uint8_t> attributes)>;
-  Result<> list(net::Family family, const Set& set, const EachMessage& each);
+  using EachElement = std::function<void(Element&&, std::span<const std::uint8_t> attributes)>;
+  Result<> list(net::Family family, const Set& set, const EachElement& each);
   // Sends the questions and reads what is there.
   Result<> ask(
       netlink::Messages& questions, const Set& set, const std::function<void(Element&&)>& each);
