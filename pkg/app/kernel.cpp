@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "backend/conntrack/wire.h"
@@ -296,7 +297,11 @@ class Failures {
   std::string text_;
 };
 
-void remove_rules_of(config::Mode mode, config::Options options, Failures& failures) {
+void remove_rules_of(
+    config::Mode mode,
+    config::Options options,
+    const std::vector<net::Family>& families,
+    Failures& failures) {
   options.mode = mode;
   auto backends = make_backends(options);
   if (!backends) {
@@ -307,6 +312,9 @@ void remove_rules_of(config::Mode mode, config::Options options, Failures& failu
   }
   const auto name = config::name_of_back_end(mode);
   for (const sync::FamilyBackend& one : *backends) {
+    if (std::ranges::find(families, one.family) == families.end()) {
+      continue;
+    }
     if (auto done = one.backend->cleanup(); !done) {
       failures.note(fmt::format("{}, {}: {}", name, net::to_string(one.family), done.error().what));
     } else {
@@ -317,17 +325,42 @@ void remove_rules_of(config::Mode mode, config::Options options, Failures& failu
   }
 }
 
-void remove_what_is_ours(config::Options options, Failures& failures) {
-  // The nftables table is that of two modes; chains of iptables have kube-proxy's names, and are
-  // ours where that is the mode.
-  remove_rules_of(config::Mode::Nftables, options, failures);
+// Chains of iptables have kube-proxy's names: they are ours where that is the mode, and where
+// kube-proxy has not left its mark.
+void remove_iptables_rules(config::Options options, Failures& failures) {
+  using Kind = backend::iptables::VariantKind;
+  const auto found = backend::iptables::find_our_rules();
+  say(found.unknown, log::Level::Warn, "cannot tell whether rules of ours are there");
+  std::optional<Kind> configured;
   if (options.mode == config::Mode::Iptables) {
     if (auto settled = settle_iptables_variant(options); settled) {
-      remove_rules_of(config::Mode::Iptables, options, failures);
+      configured = variant_of(options);
     } else {
       failures.note(settled.error().what);
     }
   }
+  for (const Kind kind : {Kind::Nft, Kind::Legacy}) {
+    std::vector<net::Family> families;
+    for (const auto& variant : found.variants) {
+      if (variant.kind == kind) {
+        families.push_back(variant.family);
+      }
+    }
+    if (kind == configured) {
+      families = families_of_host();
+    }
+    if (!families.empty()) {
+      options.iptables_variant =
+          kind == Kind::Nft ? config::IptablesVariant::Nft : config::IptablesVariant::Legacy;
+      remove_rules_of(config::Mode::Iptables, options, families, failures);
+    }
+  }
+}
+
+void remove_what_is_ours(const config::Options& options, Failures& failures) {
+  remove_rules_of(
+      config::Mode::Nftables, options, families_of_host(), failures);  // in mode ipvs, too
+  remove_iptables_rules(options, failures);
   if (has_ipvs_of_ours()) {
     if (auto done = remove_ipvs(options); !done) {
       failures.note(done.error().what);

@@ -21,15 +21,19 @@ bool is_kubelets(std::string_view chain) {
   return std::ranges::find(kKubeletChains, chain) != std::end(kKubeletChains);
 }
 
-void look_at(const std::string& save, std::size_t& rules, bool& kubelet) {
-  std::string_view rest = save;
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
-    const leftovers::SaveLine line = leftovers::read_save_line(rest.substr(0, end));
+void for_each_line(std::string_view save, const auto& each) {
+  while (!save.empty()) {
+    const std::size_t end = save.find('\n');
+    each(leftovers::read_save_line(save.substr(0, end)));
+    save.remove_prefix(end == std::string_view::npos ? save.size() : end + 1);
+  }
+}
+
+void look_at(std::string_view save, std::size_t& rules, bool& kubelet) {
+  for_each_line(save, [&](const leftovers::SaveLine& line) {
     rules += line.kind == leftovers::SaveLine::Kind::Rule ? 1 : 0;
     kubelet = kubelet || (line.kind == leftovers::SaveLine::Kind::Chain && is_kubelets(line.name));
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-  }
+  });
 }
 
 // Of the tables that are there.
@@ -106,6 +110,57 @@ Result<Evidence> gather_evidence() {
     return tl::unexpected(done.error());
   }
   out.plain_program = leftovers::plain_variant(net::Family::IPv4);
+  return out;
+}
+
+bool are_ours(std::string_view filter_table) {
+  bool rules = false;
+  bool canary = false;
+  for_each_line(filter_table, [&](const leftovers::SaveLine& line) {
+    if (line.kind == leftovers::SaveLine::Kind::Chain) {
+      // Neither the kubelet nor kube-proxy's IPVS mode has this one.
+      rules = rules || line.name == "KUBE-EXTERNAL-SERVICES";
+      canary = canary || line.name == "KUBE-PROXY-CANARY";
+    }
+  });
+  return rules && !canary;
+}
+
+namespace {
+
+Result<bool> has_our_rules(leftovers::Wire& wire, const Variant& variant) {
+  const auto tables = candidate_tables(wire, variant);
+  if (!tables) {
+    return tl::unexpected(tables.error());
+  }
+  if (std::ranges::find(*tables, "filter") == tables->end()) {
+    return false;
+  }
+  const auto tool = IptablesTool::find(variant, -1);
+  if (!tool) {
+    const bool none = variant.kind == VariantKind::Legacy && tool.error().code == Errc::NotFound;
+    return none ? Result<bool>(false) : tl::unexpected(tool.error());
+  }
+  return tool->save("filter").map([](const std::string& text) { return are_ours(text); });
+}
+
+}  // namespace
+
+OurRules find_our_rules() {
+  OurRules out;
+  const auto wire = leftovers::Wire::open();
+  if (!wire) {
+    out.unknown.push_back(wire.error().what);
+    return out;
+  }
+  for (const Variant& variant : leftovers::kVariants) {
+    const auto found = has_our_rules(**wire, variant);
+    if (!found) {
+      out.unknown.push_back(to_string(variant) + ": " + found.error().what);
+    } else if (*found) {
+      out.variants.push_back(variant);
+    }
+  }
   return out;
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "backend/leftovers/iptables_tool.h"
 #include "base/result.h"
@@ -32,5 +34,18 @@ Choice choose_variant(const Evidence& evidence);
 
 // Looks at the namespace of the thread. Changes nothing: no table is made by looking.
 Result<Evidence> gather_evidence();
+
+// Whether rules of the iptables mode that this text of table filter holds are kube-shunt's. The
+// chains have kube-proxy's names; its canary, which kube-proxy makes before any of them
+// (spec/iptables.md, 8) and a take-over removes, is never made here. Pure.
+bool are_ours(std::string_view filter_table);
+
+struct OurRules {
+  std::vector<leftovers::Variant> variants;  // that have them
+  std::vector<std::string> unknown;          // what could not be looked at, and why
+};
+// For --cleanup, which may not know the mode that wrote them. Changes nothing: no table is made by
+// looking. Where the legacy variant is not installed, it has nothing of ours.
+OurRules find_our_rules();
 
 }  // namespace shunt::backend::iptables
