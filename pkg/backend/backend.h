@@ -72,8 +72,9 @@ inline Cost& Cost::operator+=(const Cost& more) {
 
 // What somebody else did to what is ours.
 struct Drift {
-  std::string kind;  // "table", "set", "chain", "rule", "element"; "unknown": too much to tell
-  std::string name;  // of the set or chain
+  // "table", "set", "chain", "rule", "element", "routing-rule"; "unknown": too much to tell
+  std::string kind;
+  std::string name;  // of the set or chain; of a routing rule its priority
   bool removed = false;
   std::size_t count = 0;
   std::string author;  // "nft (pid 4711)"; "" when not known

@@ -35,6 +35,7 @@ Result<> deliver_unmarked(net::Family family) {
   rule.put_u32(FRA_PRIORITY, kPriority);
   rule.put_u32(FRA_TABLE, VirtualAddresses::kRouteTable);
   rule.put_string(FRA_IIFNAME, "lo");
+  rule.put_u8(FRA_PROTOCOL, RTPROT_KERNEL);  // see VirtualAddresses::set_up()
   rule.end();
   std::vector<RefusedRequest> refused;
   if (auto sent = (*socket)->send_each(rule, refused); !sent) {

@@ -13,11 +13,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 
 #include "base/log.h"
+#include "netlink/drain.h"
 
 namespace shunt::netlink {
 namespace {
@@ -114,7 +114,7 @@ Result<AddressMonitor> AddressMonitor::open() {
 int AddressMonitor::fd() const { return ::nl_socket_get_fd(events_.get()); }
 
 bool AddressMonitor::take_changes() {
-  outdated_ = drain() || outdated_;
+  outdated_ = drain(fd()) || outdated_;
   if (!outdated_) {
     return false;
   }
@@ -129,20 +129,6 @@ bool AddressMonitor::take_changes() {
   }
   addresses_ = std::move(*now);
   return true;
-}
-
-// What is said is not looked at, so a datagram need not fit.
-bool AddressMonitor::drain() {
-  std::array<char, 64> beginning;
-  bool any = false;
-  for (;;) {
-    const ssize_t n = ::recv(fd(), beginning.data(), beginning.size(), MSG_DONTWAIT);
-    if (n >= 0 || errno == ENOBUFS) {  // the latter: words were lost, which is a word, too
-      any = true;
-    } else if (errno != EINTR) {
-      return any;
-    }
-  }
 }
 
 Result<std::vector<HostAddress>> AddressMonitor::read_all() {

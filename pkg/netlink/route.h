@@ -45,7 +45,6 @@ class AddressMonitor {
   AddressMonitor(Socket events, Socket queries)
       : events_(std::move(events)), queries_(std::move(queries)) {}
 
-  bool drain();  // whether anything was said
   Result<std::vector<HostAddress>> read_all();
 
   Socket events_;

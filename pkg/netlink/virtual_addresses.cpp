@@ -23,6 +23,8 @@ namespace {
 using Addresses = Result<std::vector<net::IpAddress>>;
 using What = VirtualAddresses::Change::What;
 
+constexpr char kRuleWhat[] = "rule for the addresses of Services";
+
 // Of `one`, alone.
 Result<> command(RequestSocket& socket, const Requests& one) {
   return socket.ask(one, [](AttributeBytes) {});
@@ -311,43 +313,59 @@ Result<> VirtualAddresses::set_up() {
   return keep_rules(true);
 }
 
-// Leaves one rule or none that leads to our table: an earlier run may have had another mark.
-Result<> VirtualAddresses::keep_rules(bool wanted) {
+struct VirtualAddresses::Rules {
+  bool ours = false;             // the one that there should be
+  std::vector<MarkRule> others;  // an earlier run may have had another mark
+};
+
+Result<VirtualAddresses::Rules> VirtualAddresses::find_rules() {
   const MarkRule ours{kRulePriority, mark_, mark_, kRouteTable};
   Requests question;
   encode_list_rules(question, family_);
-  std::vector<MarkRule> found;
+  Rules found;
   auto asked = ask_until_whole(
       *socket_,
       question,
-      [&] { found.clear(); },
+      [&] { found = {}; },
       [&](AttributeBytes payload) {
         const auto rule = decode_rule(payload, family_);
-        if (rule && rule->table == kRouteTable) {
-          found.push_back(*rule);
+        if (rule && *rule == ours && !found.ours) {
+          found.ours = true;
+        } else if (rule && rule->table == kRouteTable) {
+          found.others.push_back(*rule);
         }
       });
-  Requests changes;
-  for (const MarkRule& rule : found) {
-    if (wanted && rule == ours) {
-      wanted = false;
-    } else {
-      encode_rule(changes, Verb::Remove, family_, rule);
-    }
+  if (!asked) {
+    return fail(kRuleWhat, asked.error());
   }
-  if (wanted) {
-    encode_rule(changes, Verb::Add, family_, ours);
+  return found;
+}
+
+Result<bool> VirtualAddresses::has_rule() {
+  return find_rules().map([](const Rules& found) { return found.ours; });
+}
+
+// Leaves one rule or none that leads to our table.
+Result<> VirtualAddresses::keep_rules(bool wanted) {
+  const auto found = find_rules();
+  if (!found) {
+    return tl::unexpected(found.error());
+  }
+  const MarkRule ours{kRulePriority, mark_, mark_, kRouteTable};
+  Requests changes;
+  for (const MarkRule& rule : found->others) {
+    encode_rule(changes, Verb::Remove, family_, rule);
+  }
+  if (found->ours != wanted) {
+    encode_rule(changes, wanted ? Verb::Add : Verb::Remove, family_, ours);
   }
   std::vector<RefusedRequest> refused;
-  if (asked) {
-    asked = socket_->send_each(changes, refused);
-  }
-  if (!asked) {
-    return fail("rule for the addresses of Services", asked.error());
+  if (auto sent = socket_->send_each(changes, refused); !sent) {
+    return fail(kRuleWhat, sent.error());
   }
   for (const RefusedRequest& one : refused) {
     if (one.sys_errno != EEXIST && one.sys_errno != ENOENT) {
-      return request_failure("rule for the addresses of Services", one.sys_errno);
+      return request_failure(kRuleWhat, one.sys_errno);
     }
   }
   return {};

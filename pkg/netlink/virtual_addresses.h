@@ -37,8 +37,11 @@ class VirtualAddresses {
   ~VirtualAddresses();
 
   // The device (type dummy, down) and the rule, each unless it is there. Errc::Unsupported: the
-  // kernel has no dummy devices.
+  // kernel has no dummy devices. Rule and routes say that they are the kernel's (RTPROT_KERNEL):
+  // those of others systemd-networkd removes whenever it starts (networkd.conf(5),
+  // ManageForeignRoutingPolicyRules=).
   Result<> set_up();
+  Result<bool> has_rule();
 
   // Addresses of the device, of this family, sorted (no link-local ones of IPv6). Empty when there
   // is no device.
@@ -76,6 +79,8 @@ class VirtualAddresses {
 
  private:
   VirtualAddresses(net::Family family, std::uint32_t mark, std::unique_ptr<RequestSocket> socket);
+  struct Rules;  // that lead to our table
+  Result<Rules> find_rules();
   Result<> keep_rules(bool wanted);
   Result<> remove_all(const std::vector<net::IpAddress>& addresses, Change::What what);
 

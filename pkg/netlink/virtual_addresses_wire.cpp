@@ -132,18 +132,18 @@ std::optional<net::IpAddress> decode_address(
 
 void encode_route(Requests& to, Verb verb, const net::IpAddress& address, const LocalRoute& route) {
   const bool add = verb == Verb::Add;
-  const bool as_the_kernel = route.table == RT_TABLE_LOCAL;
+  const bool to_local = route.table == RT_TABLE_LOCAL;
   rtmsg head{};
   head.rtm_family = number(address.family);
   head.rtm_dst_len = bits(address);
   head.rtm_table = short_table(route.table);
   head.rtm_type = RTN_LOCAL;
   // Whoever made it, and of whatever scope: it goes.
-  head.rtm_protocol = !add ? RTPROT_UNSPEC : as_the_kernel ? RTPROT_KERNEL : RTPROT_STATIC;
+  head.rtm_protocol = add ? RTPROT_KERNEL : RTPROT_UNSPEC;
   head.rtm_scope = add ? RT_SCOPE_HOST : RT_SCOPE_NOWHERE;
   to.begin(add ? RTM_NEWROUTE : RTM_DELROUTE, flags(verb), head);
   to.put(RTA_DST, bytes_of(address));
-  if (add && as_the_kernel && address.family == net::Family::IPv4) {
+  if (add && to_local && address.family == net::Family::IPv4) {
     to.put(RTA_PREFSRC, bytes_of(address));
   }
   to.put_u32(RTA_OIF, static_cast<std::uint32_t>(route.device));
@@ -189,6 +189,9 @@ void encode_rule(Requests& to, Verb verb, net::Family family, const MarkRule& ru
   to.put_u32(FRA_FWMARK, rule.mark);
   to.put_u32(FRA_FWMASK, rule.mask);
   to.put_u32(FRA_TABLE, rule.table);
+  if (verb == Verb::Add) {
+    to.put_u8(FRA_PROTOCOL, RTPROT_KERNEL);  // since Linux 4.17; earlier ones pass it over
+  }
   to.end();
 }
 

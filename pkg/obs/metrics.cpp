@@ -24,8 +24,8 @@ using prometheus::Counter;
 using prometheus::Gauge;
 using prometheus::Histogram;
 
-constexpr std::array<std::string_view, 6> kDriftKinds{
-    "table", "set", "chain", "rule", "element", "unknown"};
+constexpr std::array<std::string_view, 7> kDriftKinds{
+    "table", "set", "chain", "rule", "element", "routing-rule", "unknown"};
 
 double unix_now() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 

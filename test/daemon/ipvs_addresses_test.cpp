@@ -134,6 +134,20 @@ TEST_CASE("a Service's address is not the node's: no ARP, no source, no local ro
       node.ask_from("node", nullptr, kClusterIp, 80).seen_as.find(kClusterIp) == std::string::npos);
 }
 
+TEST_CASE("a routing rule that somebody takes away is back at once, and told of", "[ipvs]") {
+  SHUNT_NEEDS_IPVS();
+  const WebNode node;
+  for (const char* const family : {"-4", "-6"}) {
+    node.world.on_node(std::string("ip ") + family + " rule del priority 99");
+  }
+  node.world.await_log("what=routing-rule", 2);
+  node.world.settle();
+  for (const Client& client : kClients) {
+    CHECK(node.ask_from(client.place, client.from, kClusterIp, 80).by == "web");
+    CHECK(node.ask_from(client.place, client.from6, kClusterIp6, 80).by == "web");
+  }
+}
+
 // What kube-proxy had: addresses that are local, one of a Service that is gone, a real server that
 // is gone, and one that drains.
 void leave_as_kube_proxy(const World& world) {

@@ -30,7 +30,8 @@ struct FakeIpvs {
   std::set<net::IpAddress> host;
   std::set<std::string> schedulers{"rr", "wrr", "lc", "sh", "mh"};
   bool host_changed = false;
-  bool set_up = false;
+  bool rules_changed = false;
+  bool set_up = false;  // device and rule
 
   // What happened.
   std::size_t commands = 0;
@@ -81,6 +82,7 @@ class FakeIpvsKernel final : public backend::ipvs::Kernel {
     state_->set_up = true;
     return {};
   }
+  Result<bool> has_rule() override { return state_->set_up; }
   Result<std::vector<net::IpAddress>> bound() override { return list(state_->bound); }
   Result<std::vector<net::IpAddress>> local_routes() override { return list(state_->local); }
   Result<std::vector<net::IpAddress>> routes() override { return list(state_->routed); }
@@ -125,6 +127,8 @@ class FakeIpvsKernel final : public backend::ipvs::Kernel {
   std::set<net::IpAddress> host_addresses() const override { return state_->host; }
   int host_fd() const override { return -1; }
   bool take_changes() override { return std::exchange(state_->host_changed, false); }
+  int rules_fd() const override { return -1; }
+  bool take_rule_changes() override { return std::exchange(state_->rules_changed, false); }
 
  private:
   static std::vector<net::IpAddress> list(const std::set<net::IpAddress>& from) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernel/ipvs_world.h"
+#include "netlink/rule_watch.h"
 #include "netlink/virtual_addresses.h"
 
 namespace shunt::netlink {
@@ -143,15 +144,33 @@ TEST_CASE("setting up makes the device and the rule, once") {
       CHECK(rules(family) == 1);
     }
     const json rule =
-        json::parse(sh(std::string("ip -j ") + option(family) + " rule show priority 99")).at(0);
+        json::parse(sh(std::string("ip -j -d ") + option(family) + " rule show priority 99")).at(0);
     CHECK(rule.at("fwmark") == "0x8000");
     CHECK(rule.at("fwmask") == "0x8000");
+    CHECK(rule.at("protocol") == "kernel");  // networkd leaves it alone
 
     REQUIRE(open(family, 0x4000)->set_up());  // another mark of a later run
     CHECK(rules(family) == 1);
     CHECK(
         sh(std::string("ip ") + option(family) + " rule show priority 99").find("0x4000/0x4000") !=
         std::string::npos);
+  }
+}
+
+TEST_CASE("a rule that somebody takes away is heard of") {
+  for (const Family family : kFamilies) {
+    enter_node();
+    const auto addresses = set_up(family);
+    auto watch = RuleWatch::open(family);
+    REQUIRE(watch);
+    CHECK_FALSE(watch->take_changes());
+    CHECK(addresses->has_rule() == true);
+    sh(std::string("ip ") + option(family) + " rule del priority 99");
+    CHECK(watch->take_changes());
+    CHECK_FALSE(watch->take_changes());
+    CHECK(addresses->has_rule() == false);
+    REQUIRE(addresses->set_up());
+    CHECK(addresses->has_rule() == true);
   }
 }
 

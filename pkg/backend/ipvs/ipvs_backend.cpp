@@ -18,6 +18,7 @@ using netlink::ipvs::Server;
 using What = Command::What;
 
 constexpr int kRereads = 3;
+constexpr std::uint32_t kRule = netlink::VirtualAddresses::kRulePriority;
 
 // Where kube-proxy tries a scheduler, too (spec/ipvs.md §1): an address for documentation.
 ServerKey probe_key() {
@@ -49,6 +50,7 @@ IpvsBackend::IpvsBackend(Settings settings, std::unique_ptr<Kernel> kernel, cons
       })),
       events_(::epoll_create1(EPOLL_CLOEXEC)) {
   watch(events_.get(), kernel_->host_fd());
+  watch(events_.get(), kernel_->rules_fd());
 }
 
 // ---- what is there ----
@@ -60,6 +62,7 @@ Result<> IpvsBackend::adopt() {
   if (auto done = kernel_->set_up(); !done) {
     return done;
   }
+  rule_gone_ = false;
   auto servers = kernel_->servers();
   if (!servers) {
     return tl::unexpected(servers.error());
@@ -98,7 +101,21 @@ void IpvsBackend::read_host_addresses(const desired::DesiredState& wanted) {
 
 std::vector<Drift> IpvsBackend::take_drift() {
   host_changed_ = kernel_->take_changes() || host_changed_;
-  return nft_->take_drift();
+  std::vector<Drift> drift = nft_->take_drift();
+  // Not by the minute, as for addresses: without it no packet from outside finds IPVS.
+  if (kernel_->take_rule_changes() && adopted_ && !rule_gone_) {
+    rule_gone_ = !kernel_->has_rule().value_or(true);
+    if (rule_gone_) {
+      drift.push_back({"routing-rule", std::to_string(kRule), true, 1, ""});
+    }
+  }
+  return drift;
+}
+
+Result<> IpvsBackend::restore_rule() {
+  auto done = rule_gone_ ? kernel_->set_up() : Result<>();
+  rule_gone_ = !done;
+  return done;
 }
 
 // ---- what is wanted ----
@@ -400,7 +417,7 @@ ApplyReport IpvsBackend::apply(const desired::DesiredState& wanted, const Delta&
         adopted_ = false;
       }
     }
-    Result<> done = adopted_ ? Result<>() : adopt();
+    Result<> done = adopted_ ? restore_rule() : adopt();
     if (!done) {
       report.outcome = done;
       report.retry_everything = true;

@@ -65,6 +65,7 @@ class IpvsBackend final : public Backend {
   };
 
   Result<> adopt();
+  Result<> restore_rule();
   void read_host_addresses(const desired::DesiredState& wanted);
   ApplyReport apply_once(const desired::DesiredState& wanted, const Delta& delta);
   void choose_keys(Run& run, const Delta& delta, bool node_ports_moved) const;
@@ -89,9 +90,10 @@ class IpvsBackend final : public Backend {
   Settings settings_;
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<nft::NftBackend> nft_;
-  UniqueFd events_;      // epoll: word of the host's addresses, and the table's drift
+  UniqueFd events_;      // epoll: word of the host's addresses and rules, and the table's drift
   int nft_events_ = -1;  // that is in `events_`
   bool host_changed_ = false;
+  bool rule_gone_ = false;  // somebody took it away
 
   bool adopted_ = false;
   bool everything_ = true;  // the next apply looks everywhere, and removes what nobody wants

@@ -390,6 +390,26 @@ TEST_CASE("a kernel that is not what it was left as is read again") {
   CHECK(node.weights(tcp("10.112.0.10:80")) == Weights{{at("10.64.0.5:8080"), 1}});
 }
 
+TEST_CASE("a rule that somebody took away is told of once, and back with the next apply") {
+  Node node;
+  node.set("10.96.0.1:80", plan_of({"10.64.0.1:8080"}));
+  node.apply();
+  CHECK(node.backend->take_drift().empty());
+  node.kernel->rules_changed = true;  // somebody else's
+  CHECK(node.backend->take_drift().empty());
+
+  node.kernel->rules_changed = true;
+  node.kernel->set_up = false;
+  const auto drift = node.backend->take_drift();
+  REQUIRE(drift.size() == 1);
+  CHECK(drift[0].kind == "routing-rule");
+  CHECK(drift[0].removed);
+  node.kernel->rules_changed = true;
+  CHECK(node.backend->take_drift().empty());
+  CHECK(node.apply().cost.commits == 0);
+  CHECK(node.kernel->set_up);
+}
+
 TEST_CASE("cleanup leaves nothing of ours and everything of others") {
   Node node;
   const netlink::ipvs::Server others{tcp("172.20.0.1:80"), "wlc", 0, {}, 0};

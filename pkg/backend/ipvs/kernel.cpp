@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "netlink/route.h"
+#include "netlink/rule_watch.h"
 
 namespace shunt::backend::ipvs {
 namespace {
@@ -13,11 +14,13 @@ class RealKernel final : public Kernel {
       net::Family family,
       std::unique_ptr<netlink::ipvs::Socket> socket,
       std::unique_ptr<netlink::VirtualAddresses> addresses,
-      netlink::AddressMonitor monitor)
+      netlink::AddressMonitor monitor,
+      netlink::RuleWatch rules)
       : family_(family),
         socket_(std::move(socket)),
         addresses_(std::move(addresses)),
-        monitor_(std::move(monitor)) {}
+        monitor_(std::move(monitor)),
+        rules_(std::move(rules)) {}
 
   Result<std::vector<netlink::ipvs::Server>> servers() override {
     return socket_->servers(family_);
@@ -35,6 +38,7 @@ class RealKernel final : public Kernel {
   }
 
   Result<> set_up() override { return addresses_->set_up(); }
+  Result<bool> has_rule() override { return addresses_->has_rule(); }
   Result<std::vector<net::IpAddress>> bound() override { return addresses_->bound(); }
   Result<std::vector<net::IpAddress>> local_routes() override { return addresses_->local_routes(); }
   Result<std::vector<net::IpAddress>> routes() override { return addresses_->routes(); }
@@ -57,6 +61,8 @@ class RealKernel final : public Kernel {
   }
   int host_fd() const override { return monitor_.fd(); }
   bool take_changes() override { return monitor_.take_changes(); }
+  int rules_fd() const override { return rules_.fd(); }
+  bool take_rule_changes() override { return rules_.take_changes(); }
 
  private:
   void encode(const Command& command) {
@@ -82,6 +88,7 @@ class RealKernel final : public Kernel {
   std::unique_ptr<netlink::ipvs::Socket> socket_;
   std::unique_ptr<netlink::VirtualAddresses> addresses_;
   netlink::AddressMonitor monitor_;
+  netlink::RuleWatch rules_;
 };
 
 }  // namespace
@@ -99,8 +106,12 @@ Result<std::unique_ptr<Kernel>> open_kernel(net::Family family, std::uint32_t ma
   if (!monitor) {
     return fail("ipvs", monitor.error());
   }
+  auto rules = netlink::RuleWatch::open(family);
+  if (!rules) {
+    return fail("ipvs", rules.error());
+  }
   return std::make_unique<RealKernel>(
-      family, std::move(*socket), std::move(*addresses), std::move(*monitor));
+      family, std::move(*socket), std::move(*addresses), std::move(*monitor), std::move(*rules));
 }
 
 }  // namespace shunt::backend::ipvs

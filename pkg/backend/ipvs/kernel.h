@@ -57,6 +57,7 @@ class Kernel {
   using AddressChange = netlink::VirtualAddresses::Change;
   using AddressRefused = netlink::VirtualAddresses::Refused;
   virtual Result<> set_up() = 0;
+  virtual Result<bool> has_rule() = 0;  // that delivers marked packets
   virtual Result<std::vector<net::IpAddress>> bound() = 0;
   virtual Result<std::vector<net::IpAddress>> local_routes() = 0;
   virtual Result<std::vector<net::IpAddress>> routes() = 0;
@@ -66,8 +67,10 @@ class Kernel {
 
   // Addresses of this family that the host has on other devices, as of the last take_changes().
   virtual std::set<net::IpAddress> host_addresses() const = 0;
-  virtual int host_fd() const = 0;  // readable: call take_changes()
-  virtual bool take_changes() = 0;  // whether host_addresses() are others now
+  virtual int host_fd() const = 0;       // readable: call take_changes()
+  virtual bool take_changes() = 0;       // whether host_addresses() are others now
+  virtual int rules_fd() const = 0;      // readable: call take_rule_changes()
+  virtual bool take_rule_changes() = 0;  // whether rules changed: look has_rule() up
 };
 
 // `mark`: of packets that are delivered here. One thread; opening asks the kernel to load ip_vs.
