@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "netlink/socket.h"
+
 namespace shunt::netlink {
 
 Result<RuleWatch> RuleWatch::open(net::Family family) {
