@@ -2,11 +2,13 @@
 // compared by.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -24,7 +26,8 @@ using TableContents = std::multiset<
 
 struct TableReading {
   TableContents contents;
-  std::string gap;  // the slots of a frontend are not 0..K-1
+  std::string gap;    // the slots of a frontend are not 0..K-1
+  bool whole = true;  // nothing changed or grew during it
   bool operator==(const TableReading&) const = default;
 };
 
@@ -55,9 +58,10 @@ inline TableReading read_table(net::Family family) {
           std::vector<std::uint8_t>(data.begin(), data.end()),
           element.text);
     });
-    if (!read) {
+    if (!read && read.error().code != Errc::Again) {
       throw std::runtime_error(set.name + ": " + read.error().what);
     }
+    out.whole = out.whole && read;
   }
   for (const auto& [key, numbers] : slots) {
     if (*numbers.rbegin() != numbers.size() - 1) {
@@ -68,14 +72,14 @@ inline TableReading read_table(net::Family family) {
 }
 
 // Of the network namespace of the calling thread. Throws when the slots of a frontend are not
-// 0..K-1. The kernel grows a set beside what it does, and a listing of those moments leaves
-// elements out or has them twice: what two listings agree on is taken.
+// 0..K-1. Others may be at work on the table: what two listings agree on is taken.
 inline TableContents table_contents(net::Family family) {
   constexpr int kTries = 20;
   TableReading out = read_table(family);
   for (int left = kTries; left > 0; --left) {
     const TableReading before = std::exchange(out, read_table(family));
-    if (out != before) {
+    if (!out.whole || out != before) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
       continue;
     }
     if (!out.gap.empty()) {

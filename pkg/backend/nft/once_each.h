@@ -8,30 +8,23 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string_view>
 #include <vector>
+
+#include "backend/nft/ruleset.h"
 
 namespace shunt::backend::nft {
 
-// Takes eight bytes a key. Two keys with one hash look like a double, which costs another listing:
-// once in thirty million listings of a million elements.
 class OnceEach {
  public:
-  void add(std::span<const std::uint8_t> key) {
-    hashes_.push_back(
-        std::hash<std::string_view>{}({reinterpret_cast<const char*>(key.data()), key.size()}));
-  }
+  void add(const KeyBytes& key) { keys_.push_back(key); }
   // Something came twice. Sorts.
   bool broken() {
-    std::sort(hashes_.begin(), hashes_.end());
-    return std::adjacent_find(hashes_.begin(), hashes_.end()) != hashes_.end();
+    std::sort(keys_.begin(), keys_.end());
+    return std::adjacent_find(keys_.begin(), keys_.end()) != keys_.end();
   }
 
  private:
-  std::vector<std::size_t> hashes_;
+  std::vector<KeyBytes> keys_;  // no hashes of them: whoever makes Services could make two alike
 };
 
 }  // namespace shunt::backend::nft

@@ -345,7 +345,7 @@ Result<> KernelTransport::list(net::Family family, const Set& set, const EachEle
       [&](AttributeBytes message) {
         for_each_element(message, set, [&](Element&& element, AttributeBytes item) {
           if (!set.interval && !set.dynamic()) {
-            once.add(element.key.span());
+            once.add(element.key);
           }
           each(std::move(element), item);
         });
