@@ -20,7 +20,8 @@ class Pacing {
 
   void request() { requested_ = true; }
   // Others broke what is ours: at once, whatever the shortest interval. Who does that again and
-  // again must not keep a core busy: after kRepairBurst repairs it is one in kRepairInterval.
+  // again must not keep a core busy: after kRepairBurst repairs it is one in kRepairInterval. What
+  // is flushed in one go may be heard of in two, and takes as many repairs then.
   void request_repair(Clock::time_point now);
   bool requested() const { return requested_ || repair_at_; }
   void ran(Clock::time_point now, bool succeeded, bool set_aside);
@@ -28,7 +29,7 @@ class Pacing {
   // When to run next; nothing: only when requested.
   std::optional<Clock::time_point> due(Clock::time_point now) const;
 
-  static constexpr int kRepairBurst = 32;
+  static constexpr int kRepairBurst = 64;
   static constexpr Millis kRepairInterval{1'000};
 
  private:
