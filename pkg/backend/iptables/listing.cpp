@@ -12,9 +12,9 @@ namespace {
 using leftovers::read_save_line;
 using leftovers::SaveLine;
 
-// With the chain by which kube-proxy sees that tables were flushed: a stray here.
+// With kube-proxy's canary: a stray here.
 bool is_of_mode(Table table, std::string_view chain) {
-  return leftovers::is_iptables_mode_chain(to_string(table), chain) || chain == "KUBE-PROXY-CANARY";
+  return leftovers::is_iptables_mode_chain(to_string(table), chain) || chain == leftovers::kCanary;
 }
 
 class Reader {
@@ -22,11 +22,11 @@ class Reader {
   Reader(Table table, Listing& into) : table_(table), into_(into) {}
 
   Result<> read(std::string_view save) {
-    while (!save.empty() && !problem_) {
-      const std::size_t end = save.find('\n');
-      line(read_save_line(save.substr(0, end)));
-      save.remove_prefix(end == std::string_view::npos ? save.size() : end + 1);
-    }
+    leftovers::for_each_line(save, [&](std::string_view text) {
+      if (!problem_) {
+        line(read_save_line(text));
+      }
+    });
     if (!problem_ && open_) {
       problem_ = "ends early";
     }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/leftovers/kube_proxy_names.h"
 #include "backend/leftovers/save_reader.h"
 #include "backend/leftovers/wire.h"
 
@@ -21,16 +22,9 @@ bool is_kubelets(std::string_view chain) {
   return std::ranges::find(kKubeletChains, chain) != std::end(kKubeletChains);
 }
 
-void for_each_line(std::string_view save, const auto& each) {
-  while (!save.empty()) {
-    const std::size_t end = save.find('\n');
-    each(leftovers::read_save_line(save.substr(0, end)));
-    save.remove_prefix(end == std::string_view::npos ? save.size() : end + 1);
-  }
-}
-
 void look_at(std::string_view save, std::size_t& rules, bool& kubelet) {
-  for_each_line(save, [&](const leftovers::SaveLine& line) {
+  leftovers::for_each_line(save, [&](std::string_view text) {
+    const leftovers::SaveLine line = leftovers::read_save_line(text);
     rules += line.kind == leftovers::SaveLine::Kind::Rule ? 1 : 0;
     kubelet = kubelet || (line.kind == leftovers::SaveLine::Kind::Chain && is_kubelets(line.name));
   });
@@ -116,11 +110,12 @@ Result<Evidence> gather_evidence() {
 bool are_ours(std::string_view filter_table) {
   bool rules = false;
   bool canary = false;
-  for_each_line(filter_table, [&](const leftovers::SaveLine& line) {
+  leftovers::for_each_line(filter_table, [&](std::string_view text) {
+    const leftovers::SaveLine line = leftovers::read_save_line(text);
     if (line.kind == leftovers::SaveLine::Kind::Chain) {
       // Neither the kubelet nor kube-proxy's IPVS mode has this one.
       rules = rules || line.name == "KUBE-EXTERNAL-SERVICES";
-      canary = canary || line.name == "KUBE-PROXY-CANARY";
+      canary = canary || line.name == leftovers::kCanary;
     }
   });
   return rules && !canary;

@@ -13,15 +13,6 @@ namespace {
 // Above the kernel's 28; a longer name is none that iptables could have printed.
 constexpr std::size_t kLongestChain = 64;
 
-template <typename Each>
-void for_each_line(std::string_view text, const Each& each) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    each(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-}
-
 bool is_plain(std::string_view name) {
   return name.size() <= kLongestChain &&
          std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~' && c != '"'; });

@@ -23,8 +23,6 @@ constexpr std::string_view kFilterChains[] = {
 constexpr std::string_view kFilterChainsOfIpvs[] = {
     "KUBE-NODE-PORT", "KUBE-SOURCE-RANGES-FIREWALL", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER"};
 
-constexpr std::string_view kCanary = "KUBE-PROXY-CANARY";  // of every table
-
 constexpr std::string_view kSets[] = {
     "KUBE-LOOP-BACK",
     "KUBE-CLUSTER-IP",

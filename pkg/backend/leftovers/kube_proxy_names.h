@@ -14,11 +14,15 @@ inline constexpr char kIpvsLink[] = "kube-ipvs0";
 // The tables of iptables in which it has chains.
 inline constexpr std::string_view kTables[] = {"nat", "filter", "mangle"};
 
+// The chain in each of them by which its iptables mode sees that tables were flushed. kube-shunt
+// has none.
+inline constexpr std::string_view kCanary = "KUBE-PROXY-CANARY";
+
 // Chains of the iptables mode and of the IPVS mode. `table` is one of kTables.
 bool is_kube_proxy_chain(std::string_view table, std::string_view chain);
 
-// Those of the iptables mode alone, without the chain by which kube-proxy sees that tables were
-// flushed: kube-shunt has the same in its own iptables mode.
+// Those of the iptables mode alone, without the canary: kube-shunt has the same in its own iptables
+// mode.
 bool is_iptables_mode_chain(std::string_view table, std::string_view chain);
 
 // Sets of the IPVS mode, of both families.

@@ -1,7 +1,5 @@
 #include "backend/leftovers/save_reader.h"
 
-#include <cstddef>
-
 namespace shunt::backend::leftovers {
 namespace {
 

@@ -1,6 +1,7 @@
 // What iptables-save prints, line by line, as views into it. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +23,15 @@ struct SaveLine {
 };
 
 SaveLine read_save_line(std::string_view line);
+
+template <typename Each>
+void for_each_line(std::string_view save, const Each& each) {
+  while (!save.empty()) {
+    const std::size_t end = save.find('\n');
+    each(save.substr(0, end));
+    save.remove_prefix(end == std::string_view::npos ? save.size() : end + 1);
+  }
+}
 
 // For a report: one line, printable, of a bearable length.
 std::string presentable(std::string_view text);
