@@ -68,6 +68,9 @@ class NftBackend : public Backend {
   static constexpr std::size_t kListedSlots = 50'000;
 
  private:
+  // How often one apply() reads the table again because the kernel contradicts the mirror.
+  static constexpr int kRereads = 3;
+
   enum class Table : std::uint8_t {
     Ours,
     Absent,
