@@ -222,10 +222,7 @@ class Vandal {
     if (set.dynamic() || set.interval) {
       return;
     }
-    std::vector<Element> elements;
-    const auto read = transport_->read_elements(
-        family_, set, [&](Element&& element) { elements.push_back(std::move(element)); });
-    REQUIRE((read || read.error().code == Errc::Again));
+    std::vector<Element> elements = elements_of(*transport_, family_, set);
     if (elements.empty()) {
       return;
     }

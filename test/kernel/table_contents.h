@@ -24,10 +24,28 @@ namespace shunt::test {
 using TableContents = std::multiset<
     std::tuple<std::string, std::vector<std::uint8_t>, std::vector<std::uint8_t>, std::string>>;
 
+// Of one set. Listed again while the kernel says that it changed meanwhile.
+inline std::vector<backend::nft::Element> elements_of(
+    backend::nft::KernelTransport& transport, net::Family family, const backend::nft::Set& set) {
+  constexpr int kTries = 20;
+  std::vector<backend::nft::Element> out;
+  for (int left = kTries;; --left) {
+    out.clear();
+    const auto read = transport.read_elements(
+        family, set, [&](backend::nft::Element&& element) { out.push_back(std::move(element)); });
+    if (read) {
+      return out;
+    }
+    if (read.error().code != Errc::Again || left == 0) {
+      throw std::runtime_error(set.name + ": " + read.error().what);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
 struct TableReading {
   TableContents contents;
-  std::string gap;    // the slots of a frontend are not 0..K-1
-  bool whole = true;  // nothing changed or grew during it
+  std::string gap;  // the slots of a frontend are not 0..K-1
   bool operator==(const TableReading&) const = default;
 };
 
@@ -44,7 +62,7 @@ inline TableReading read_table(net::Family family) {
     if (set.dynamic()) {
       continue;
     }
-    const auto read = (*transport)->read_elements(family, set, [&](Element&& element) {
+    for (const Element& element : elements_of(**transport, family, set)) {
       auto key = element.key.span();
       if (set.holds == Set::Holds::Endpoints) {
         const auto decoded = decode_slot(family, set.shape, element.key);
@@ -57,11 +75,7 @@ inline TableReading read_table(net::Family family) {
           std::vector<std::uint8_t>(key.begin(), key.end()),
           std::vector<std::uint8_t>(data.begin(), data.end()),
           element.text);
-    });
-    if (!read && read.error().code != Errc::Again) {
-      throw std::runtime_error(set.name + ": " + read.error().what);
     }
-    out.whole = out.whole && read;
   }
   for (const auto& [key, numbers] : slots) {
     if (*numbers.rbegin() != numbers.size() - 1) {
@@ -78,8 +92,7 @@ inline TableContents table_contents(net::Family family) {
   TableReading out = read_table(family);
   for (int left = kTries; left > 0; --left) {
     const TableReading before = std::exchange(out, read_table(family));
-    if (!out.whole || out != before) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (out != before) {
       continue;
     }
     if (!out.gap.empty()) {
