@@ -18,7 +18,6 @@ using netlink::ipvs::Server;
 using What = Command::What;
 
 constexpr int kRereads = 3;
-constexpr std::uint32_t kRule = netlink::VirtualAddresses::kRulePriority;
 
 // Where kube-proxy tries a scheduler, too (spec/ipvs.md §1): an address for documentation.
 ServerKey probe_key() {
@@ -106,6 +105,7 @@ std::vector<Drift> IpvsBackend::take_drift() {
   if (kernel_->take_rule_changes() && adopted_ && !rule_gone_) {
     rule_gone_ = !kernel_->has_rule().value_or(true);
     if (rule_gone_) {
+      constexpr auto kRule = netlink::VirtualAddresses::kRulePriority;
       drift.push_back({"routing-rule", std::to_string(kRule), true, 1, ""});
     }
   }
